@@ -69,7 +69,9 @@ class Comparison:
         """One record, for what all have in common."""
         return self.rows[0].first
 
-    def find(self, method: str | None, options: dict | None = None, factor: float | None = None) -> Row | None:
+    def find(
+        self, method: str | None, options: dict | None = None, factor: float | None = None
+    ) -> Row | None:
         """The row of a setting, or None; without `options` or `factor`, any options or factor match."""
         for row in self.rows:
             same = row.setting.method == method and factor in (None, row.setting.factor)
@@ -124,8 +126,14 @@ def _comparison(records: list[dict]) -> Comparison:
     for runs in grouped.values():
         if len({run.get("training", {}).get("settings") for run in runs}) > 1:
             names = ", ".join(run["file"] for run in runs)
-            raise InputError(f"{names}: fine-tunes with different settings cannot be seeds of one row; keep one kind.")
-    return Comparison(tuple(Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)))
+            raise InputError(
+                f"{names}: fine-tunes with different settings cannot be seeds of one row; keep one kind."
+            )
+    return Comparison(
+        tuple(
+            Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)
+        )
+    )
 
 
 def in_comparison(model: Model) -> Callable[[Row], bool]:
@@ -134,7 +142,10 @@ def in_comparison(model: Model) -> Callable[[Row], bool]:
     def listed(row: Row) -> bool:
         options = dict(row.setting.options)
         varied = {name: value for name, value in options.items() if name in model.ablated}
-        return "file" not in options and varied in ({}, {"n_hat": model.n_hat.get(row.setting.factor)})
+        return "file" not in options and varied in (
+            {},
+            {"n_hat": model.n_hat.get(row.setting.factor)},
+        )
 
     return listed
 
@@ -155,7 +166,9 @@ def ablations(
             yield state, varied
 
 
-def _ablation(results: Results, experiment: str, option: str, trained: bool, default: object) -> dict[Any, Row]:
+def _ablation(
+    results: Results, experiment: str, option: str, trained: bool, default: object
+) -> dict[Any, Row]:
     families: dict[tuple, dict] = {}
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
@@ -168,12 +181,16 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool, def
         return {}
     # Keep the seeds that all values have: for another table, one value may have been trained with more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
-    return {value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)}
+    return {
+        value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)
+    }
 
 
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records, ascending: 1 of a model as it is."""
-    return sorted({float(record["factor"]) for name in experiments for record in results.records(name)})
+    return sorted(
+        {float(record["factor"]) for name in experiments for record in results.records(name)}
+    )
 
 
 def agree(record: dict, other: dict) -> bool:
@@ -184,4 +201,6 @@ def agree(record: dict, other: dict) -> bool:
 
 def _key(record: dict) -> str:
     """The values that must agree; none for hand-made records without a list of them."""
-    return json.dumps({name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True)
+    return json.dumps(
+        {name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True
+    )

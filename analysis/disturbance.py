@@ -52,11 +52,15 @@ class Disturbance:
 
 
 @functools.cache
-def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convention = FLOAT64) -> Disturbance | None:
+def compute(
+    geometry: RopeGeometry | None, setting: Setting, convention: Convention = FLOAT64
+) -> Disturbance | None:
     """A setting's disturbance; None for a method that is not registered or is learned, and without a geometry."""
     if geometry is None or setting.method not in rope.METHODS:
         return None
-    options = {name: value for name, value in setting.options if name != "attention_factor"}  # which turns no angle
+    options = {
+        name: value for name, value in setting.options if name != "attention_factor"
+    }  # which turns no angle
     if replace(setting, options=tuple(options.items())).scaling(geometry) is None:
         return None
     return Disturbance(*per_pair(geometry, setting.method, setting.factor, options, *convention))
@@ -64,7 +68,9 @@ def compute(geometry: RopeGeometry | None, setting: Setting, convention: Convent
 
 def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by hand."""
-    ready = [name for name, method in rope.METHODS.items() if method.ready_for(results.model.geometry)]
+    ready = [
+        name for name, method in rope.METHODS.items() if method.ready_for(results.model.geometry)
+    ]
     listed = [Setting(name, (), factor) for name in ready]
     if n_hat := results.model.n_hat.get(factor):
         listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
@@ -81,7 +87,9 @@ def factors(results: Results) -> list[float]:
 def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
     """The disturbances that the paper prints, by factor: the setting, the printed one, the computed, in 10⁻³ nat."""
     rows = []
-    for (method, factor), printed in sorted(published.disturbance().items(), key=lambda entry: entry[0][1]):
+    for (method, factor), printed in sorted(
+        published.disturbance().items(), key=lambda entry: entry[0][1]
+    ):
         setting = Setting(method, (), factor)
         rows.append((setting, printed, compute(published.GEOMETRY, setting, convention).average))
     return rows

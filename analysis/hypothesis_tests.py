@@ -64,7 +64,9 @@ class Estimate:
             return gap
         (below, above), (less, more) = self.errors, other.errors
         freedom = min(self.of_samples, other.of_samples)
-        return replace(gap, below=math.hypot(below, more), above=math.hypot(above, less), of_samples=freedom)
+        return replace(
+            gap, below=math.hypot(below, more), above=math.hypot(above, less), of_samples=freedom
+        )
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -75,7 +77,9 @@ class Estimate:
     def degrees(self) -> float:
         """The degrees of freedom of both errors together, by Welch and Satterthwaite."""
         samples = math.hypot(self.below, self.above) / math.sqrt(2)
-        return together([(samples, self.of_samples), (self.over_seeds, self.freedom or math.inf)])[1]
+        return together([(samples, self.of_samples), (self.over_seeds, self.freedom or math.inf)])[
+            1
+        ]
 
     def interval(self, level: float = LEVEL) -> Score:
         """The interval at 1 - level, if there is an error."""
@@ -83,7 +87,9 @@ class Estimate:
         if not any(self.errors):
             return alone
         times = stdtrit(self.degrees, 1 - level / 2)
-        low, high = (float(self.mean + sign * times * error) for sign, error in zip((-1, 1), self.errors))
+        low, high = (
+            float(self.mean + sign * times * error) for sign, error in zip((-1, 1), self.errors)
+        )
         return replace(alone, low=low, high=high, freedom=self.degrees)
 
 

@@ -33,7 +33,9 @@ def longbench_e(record: dict) -> Scores:
     by_name = {}
     for name, score in scores.items():
         buckets = longbench.AVERAGES.get(name, (name,))
-        groups = [of_task[bucket] for of_task in tasks.values() for bucket in buckets if bucket in of_task]
+        groups = [
+            of_task[bucket] for of_task in tasks.values() for bucket in buckets if bucket in of_task
+        ]
         by_name[names.get(name, name)] = _mean_of(score, *groups)
     return by_name
 
@@ -53,8 +55,15 @@ def _mean_of(score: Mapping, *groups: Mapping) -> Score:
 
 def ruler(record: dict) -> Scores:
     """Every evaluation length, and their mean if there are several."""
-    by_length = {tokens(int(length)): Score.of(score) for length, score in record["scores"]["lengths"].items()}
-    return by_length if len(by_length) == 1 else by_length | {"Avg.": Score.of(record["scores"]["average"])}
+    by_length = {
+        tokens(int(length)): Score.of(score)
+        for length, score in record["scores"]["lengths"].items()
+    }
+    return (
+        by_length
+        if len(by_length) == 1
+        else by_length | {"Avg.": Score.of(record["scores"]["average"])}
+    )
 
 
 def perplexity(record: dict) -> Scores:
@@ -70,7 +79,9 @@ def log_perplexity(record: dict) -> Scores:
     Raises:
         InputError: a length has no windows.
     """
-    losses: dict[int, dict[str, list[tuple[float, int]]]] = {row["length"]: {} for row in record["scores"]}
+    losses: dict[int, dict[str, list[tuple[float, int]]]] = {
+        row["length"]: {} for row in record["scores"]
+    }
     for key, window in record["by_window"].items():
         title, length, _ = key.rsplit("/", 2)
         if int(length) in losses:
@@ -96,7 +107,9 @@ def passkey(record: dict) -> Scores:
 
 def passkeys_within(record: dict, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
-    correct, total = _keys([line for line in record["scores"]["by_length"] if line["length"] <= longest])
+    correct, total = _keys(
+        [line for line in record["scores"]["by_length"] if line["length"] <= longest]
+    )
     return Score.of(accuracy_interval(np.arange(total) < correct), 100)
 
 
@@ -132,4 +145,8 @@ def generic(record: dict) -> Scores:
     """Every score at the first level of a record, for an experiment that has no function here."""
     scores = record.get("scores")
     entries = scores.items() if isinstance(scores, dict) else ()
-    return {name: Score.of(value) for name, value in entries if isinstance(value, dict) and "low" in value}
+    return {
+        name: Score.of(value)
+        for name, value in entries
+        if isinstance(value, dict) and "low" in value
+    }

@@ -10,7 +10,9 @@ def number(value: float, digits: int, sign: bool = False) -> str:
 
 def interval(score: Score, digits: int) -> str:
     """[low, high]; empty where there is no interval."""
-    return "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+    return (
+        "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+    )
 
 
 def by_text(score: Score, digits: int, sign: bool = False) -> str:

@@ -42,17 +42,27 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
             registered = methods().get(method)
             title = registered.title if registered else method
             model = line["model"]
-            row = with_factor(title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor)
+            row = with_factor(
+                title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor
+            )
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
         else:
-            model, row, value, metric = "LLaMA2-13B", str(next(iter(line.values()))), "score", "metric"
+            model, row, value, metric = (
+                "LLaMA2-13B",
+                str(next(iter(line.values()))),
+                "score",
+                "metric",
+            )
         by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
     return by_model
 
 
 def disturbance() -> dict[tuple[str, float], float]:
     """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
-    return {(row.method, float(row.factor)): row.disturbance_e3 for row in table("disturbance").itertuples()}
+    return {
+        (row.method, float(row.factor)): row.disturbance_e3
+        for row in table("disturbance").itertuples()
+    }
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
@@ -65,7 +75,11 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [method for method in table(name)["method"].unique() if method not in (roles.ORIGINAL, roles.PROPOSED)]
+    return [
+        method
+        for method in table(name)["method"].unique()
+        if method not in (roles.ORIGINAL, roles.PROPOSED)
+    ]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -87,7 +101,9 @@ def perplexity_advantage(rival: str, factor: float) -> float | None:
     return _difference("perplexity", rival, factor, lambda scores: math.log(scores[length]))
 
 
-def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]) -> float | None:
+def _difference(
+    name: str, rival: str, factor: float, value: Callable[[dict[str, float]], float]
+) -> float | None:
     """The mean over models of DPRoPE's value minus a rival's; None if no model has both.
 
     Args:
@@ -95,11 +111,19 @@ def _difference(name: str, rival: str, factor: float, value: Callable[[dict[str,
     """
     frame = table(name)
     if "factor" in frame:
-        learned = [method for method, registered in methods().items() if registered.start]  # once for all factors
+        learned = [
+            method for method, registered in methods().items() if registered.start
+        ]  # once for all factors
         frame = frame[frame["factor"].isin([factor, np.nan]) | frame["method"].isin(learned)]
     column = "perplexity" if name == "perplexity" else "score"
-    scores = {key: dict(zip(rows[_METRICS[column]], rows[column])) for key, rows in frame.groupby(["model", "method"])}
-    pairs = [(scores.get((model, roles.PROPOSED)), scores.get((model, rival))) for model in frame["model"].unique()]
+    scores = {
+        key: dict(zip(rows[_METRICS[column]], rows[column]))
+        for key, rows in frame.groupby(["model", "method"])
+    }
+    pairs = [
+        (scores.get((model, roles.PROPOSED)), scores.get((model, rival)))
+        for model in frame["model"].unique()
+    ]
     gaps = [value(ours) - value(others) for ours, others in pairs if ours and others]
     return float(np.mean(gaps)) if gaps else None
 
@@ -115,7 +139,9 @@ def ablated(name: str, metric: str) -> dict[float, float]:
 
 def time_resolution() -> float:
     """Half a unit of the last digit of the paper's times: a smaller difference would not show in its table."""
-    digits = (len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"])
+    digits = (
+        len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"]
+    )
     return 0.5 * 10.0 ** -max(digits)
 
 

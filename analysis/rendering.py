@@ -14,12 +14,17 @@ from core import discovery
 from core.errors import InputError, check_choice
 from experiments.kit import command_line
 
-Render = Callable[[str, Results, Path], tuple[list[Path], str]]  # writes into a folder: the files, and what to print
+Render = Callable[
+    [str, Results, Path], tuple[list[Path], str]
+]  # writes into a folder: the files, and what to print
 
 
 def modules(kind: str) -> dict[str, str]:
     """The dotted names of the modules of tables or figures by their own names, the paper's first."""
-    return {name.rpartition(".")[2]: name for name in [*discovery.names(kind), *discovery.names(f"{kind}.beyond")]}
+    return {
+        name.rpartition(".")[2]: name
+        for name in [*discovery.names(kind), *discovery.names(f"{kind}.beyond")]
+    }
 
 
 def module(kind: str, name: str) -> str:
@@ -43,33 +48,55 @@ def run(doc: str, kind: str, render: Render) -> None:
     """
     names = list(modules(kind))
     parser = command_line.parser(doc, prog=f"python -m {kind}")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names)} (default: all)")
-    parser.add_argument("--model", help="the model to render (default: every model that has records)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"among {', '.join(names)} (default: all)"
+    )
+    parser.add_argument(
+        "--model", help="the model to render (default: every model that has records)"
+    )
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
     model, folder = results.chosen(arguments.model, arguments.results)
     models = [model] if model else results.models(folder)
     if not models:
-        raise InputError(f"there are no records under {folder}; measure something, or give --results.")
-    tasks = [(name, Results.of(model, folder)) for model in models for name in arguments.names or names]
+        raise InputError(
+            f"there are no records under {folder}; measure something, or give --results."
+        )
+    tasks = [
+        (name, Results.of(model, folder)) for model in models for name in arguments.names or names
+    ]
     missing: dict[str, dict[str, NotMeasured]] = {}
     fork = multiprocessing.get_context("fork")  # this process has imported what the others need
-    ignored = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is answered once, by the process that all others are forked from
+    ignored = (
+        signal.SIGINT,
+        signal.SIG_IGN,
+    )  # Ctrl-C is answered once, by the process that all others are forked from
     with ProcessPoolExecutor(os.cpu_count(), fork, signal.signal, ignored) as pool:
-        for (name, measured), outcome in zip(tasks, pool.map(functools.partial(_rendered, kind, render), tasks)):
+        for (name, measured), outcome in zip(
+            tasks, pool.map(functools.partial(_rendered, kind, render), tasks)
+        ):
             if isinstance(outcome, NotMeasured):
                 missing.setdefault(measured.model.name, {})[name] = outcome
                 continue
             files, text = outcome
-            print(*([text] if arguments.names else []), *map(os.path.relpath, files), sep="\n", flush=True)
+            print(
+                *([text] if arguments.names else []),
+                *map(os.path.relpath, files),
+                sep="\n",
+                flush=True,
+            )
     if arguments.names and sum(map(len, missing.values())) == len(tasks):
         raise next(iter(missing[models[0]].values()))
     for model, left_out in missing.items():
-        print(f"left out of {model}: {', '.join(left_out)}; the same command with one of these names says why.")
+        print(
+            f"left out of {model}: {', '.join(left_out)}; the same command with one of these names says why."
+        )
 
 
-def _rendered(kind: str, render: Render, task: tuple[str, Results]) -> tuple[list[Path], str] | NotMeasured:
+def _rendered(
+    kind: str, render: Render, task: tuple[str, Results]
+) -> tuple[list[Path], str] | NotMeasured:
     name, measured = task
     try:
         return render(name, measured, root(measured.folder) / kind / measured.model.name)

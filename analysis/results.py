@@ -46,7 +46,9 @@ def read(file: Path) -> Entries:
         raise ValueError(f"a number in it is {number}")
 
     try:
-        record = json.loads(file.read_text(encoding="utf-8"), object_hook=entries, parse_constant=not_finite)
+        record = json.loads(
+            file.read_text(encoding="utf-8"), object_hook=entries, parse_constant=not_finite
+        )
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
     if not isinstance(record, Entries):
@@ -80,7 +82,9 @@ class Model:
     def geometry(self) -> RopeGeometry:
         """The RoPE that methods start from; NotMeasured if no method can extend the model."""
         if self.plain is None:
-            raise NotMeasured(f"{self.name} has RoPE that no method extends, so nothing of its geometry is known.")
+            raise NotMeasured(
+                f"{self.name} has RoPE that no method extends, so nothing of its geometry is known."
+            )
         return self.plain
 
 
@@ -105,8 +109,13 @@ class Results:
         """
         file = Path(folder) / name / MODEL
         if not file.is_file():
-            names, name = ", ".join(models(folder)) or "none", f"{name!r}{meant(name, models(folder))}"
-            raise InputError(f"no model {name} under {folder} (there is {names}); measure something of it first.")
+            names, name = (
+                ", ".join(models(folder)) or "none",
+                f"{name!r}{meant(name, models(folder))}",
+            )
+            raise InputError(
+                f"no model {name} under {folder} (there is {names}); measure something of it first."
+            )
         facts = read(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
@@ -142,12 +151,19 @@ class Results:
         """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
         where = f"--model {self.model.name} --results {self.folder}"
         command = f"python -m {records.program(experiment)} {where} {options}".strip()
-        return NotMeasured(f"no {what} under {self.folder / self.model.name}; measure it with `{command}`.")
+        return NotMeasured(
+            f"no {what} under {self.folder / self.model.name}; measure it with `{command}`."
+        )
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""
         folder = self.folder / self.model.name
-        return sorted({file.parent.name for file in [*folder.glob("*/*.json"), *folder.glob(f"{BEYOND}/*/*.json")]})
+        return sorted(
+            {
+                file.parent.name
+                for file in [*folder.glob("*/*.json"), *folder.glob(f"{BEYOND}/*/*.json")]
+            }
+        )
 
 
 def models(folder: Path = RESULTS) -> list[str]:
@@ -162,7 +178,9 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
-    training = Path(model, "training.json")  # a fine-tune has the name of the model that it began with
+    training = Path(
+        model, "training.json"
+    )  # a fine-tune has the name of the model that it began with
     name = read(training)["scale"] if training.is_file() else Path(os.path.abspath(model)).name
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 

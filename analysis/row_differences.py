@@ -26,7 +26,9 @@ from eval.intervals import standard_error
 _LEAST = 5  # the fewest scores in a group
 
 
-def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison) -> Estimate:
+def between(
+    ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison
+) -> Estimate:
     """Our score minus the other's in a metric.
 
     Args:
@@ -36,11 +38,19 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
     k = len(shared)
     our_row, other_row = (row.of_seeds(set(shared)) if k > 1 else row for row in (ours, other))
     scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
-    pairs = [[of[seed] for of in scores] for seed in shared] if k > 1 else [[next(iter(of.values())) for of in scores]]
+    pairs = (
+        [[of[seed] for of in scores] for seed in shared]
+        if k > 1
+        else [[next(iter(of.values())) for of in scores]]
+    )
     gaps = np.array([mine.mean - theirs.mean for mine, theirs in pairs])
-    mean = float(gaps.mean())  # of the scores that tables print; that over paired samples may differ from it
+    mean = float(
+        gaps.mean()
+    )  # of the scores that tables print; that over paired samples may differ from it
     if all(score.texts for pair in pairs for score in pair):
-        by_text = np.mean([np.subtract(*stacked([mine.texts, theirs.texts])) for mine, theirs in pairs], axis=0)
+        by_text = np.mean(
+            [np.subtract(*stacked([mine.texts, theirs.texts])) for mine, theirs in pairs], axis=0
+        )
         of_samples: Score | None = over_texts([by_text])
     else:
         of_samples = paired(our_row, other_row, experiment, metric)
@@ -49,12 +59,16 @@ def between(ours: Row, other: Row, experiment: str, metrics: Metrics, metric: st
         over_seeds = float(gaps.std(ddof=1)) / math.sqrt(k)
         return replace(estimate, mean=mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
     ours_alone, other_alone = map(Estimate.of, pairs[0])
-    spread, freedom = _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
+    spread, freedom = (
+        _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
+    )
     estimate = Estimate.of(of_samples) if of_samples else ours_alone.minus(other_alone)
     return replace(estimate, mean=mean, over_seeds=spread, freedom=freedom)
 
 
-def _over_seeds(among: Comparison, factor: float, metrics: Metrics, metric: str) -> tuple[float, int]:
+def _over_seeds(
+    among: Comparison, factor: float, metrics: Metrics, metric: str
+) -> tuple[float, int]:
     """The standard deviation over seeds of a difference of two settings, and its degrees of freedom.
 
     It comes from the residuals of the scores [settings, seeds] after removing the mean of each setting and of each
@@ -78,12 +92,17 @@ def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     """
     if experiment not in _READ:
         return None
-    by_run, count = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)], len(ours.runs)
+    by_run, count = (
+        [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)],
+        len(ours.runs),
+    )
     gaps = []
     for group, names in by_run[0].items():
         shared = [name for name in names if all(name in scores.get(group, ()) for scores in by_run)]
         if shared:
-            runs = stacked([np.concatenate([scores[group][name] for name in shared]) for scores in by_run])
+            runs = stacked(
+                [np.concatenate([scores[group][name] for name in shared]) for scores in by_run]
+            )
             gaps.append(runs[:count].mean(axis=0) - runs[count:].mean(axis=0))
     if not gaps or min(map(len, gaps)) < _LEAST:
         return None
@@ -93,7 +112,9 @@ def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     return Score(mean, mean - half, mean + half, sum(map(len, gaps)), freedom=freedom)
 
 
-_Scores = dict[str, dict[str, list[float]]]  # by group, all of equal weight, and name: of each sample, or the mean
+_Scores = dict[
+    str, dict[str, list[float]]
+]  # by group, all of equal weight, and name: of each sample, or the mean
 
 
 def _open_llm(run: dict, metric: str) -> _Scores:
@@ -116,7 +137,10 @@ def _longbench_e(run: dict, metric: str) -> _Scores:
     """Scores by task; each bucket of an average is a group."""
     tasks = run["scores"]["tasks"]
     buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
-    return {bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of} for bucket in buckets}
+    return {
+        bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of}
+        for bucket in buckets
+    }
 
 
 _READ: dict[str, Callable[[dict, str], _Scores]] = {

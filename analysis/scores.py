@@ -20,7 +20,9 @@ def _finite(value: object) -> float:
     """A number of a record; InputError if it is none, or not finite."""
     if isinstance(value, Real) and math.isfinite(value):
         return float(value)
-    raise InputError(f"the records give a score of {value!r}; one of them is incomplete: measure it again.")
+    raise InputError(
+        f"the records give a score of {value!r}; one of them is incomplete: measure it again."
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,9 @@ def stacked(rows: ArrayLike) -> np.ndarray:
     try:
         values = np.array(rows, dtype=np.float64)
     except ValueError as error:
-        raise InputError("two records that are compared hold different numbers of samples; measure again.") from error
+        raise InputError(
+            "two records that are compared hold different numbers of samples; measure again."
+        ) from error
     if not values.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
     return values
@@ -121,14 +125,18 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         geometric: take the mean, and its errors, of logarithms.
     """
     values = stacked(values)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # Score refuses what is not finite
+    with np.errstate(
+        divide="ignore", invalid="ignore", over="ignore"
+    ):  # Score refuses what is not finite
         values = np.log(values) if geometric else values
         by_text, by_seed = values.mean(axis=0), values.mean(axis=1)
         samples = [by_text] * (len(by_text) >= LEAST_TEXTS) + [by_seed] * (len(by_seed) > 1)
         error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
         mean, half = float(by_text.mean()), float(stdtrit(freedom, 0.975) * error)
         low, high = (mean - half, mean + half) if samples else (None, None)
-        score = Score(mean, low, high, len(by_text), tuple(by_text.tolist()), freedom, seeds=len(by_seed))
+        score = Score(
+            mean, low, high, len(by_text), tuple(by_text.tolist()), freedom, seeds=len(by_seed)
+        )
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
@@ -139,7 +147,9 @@ def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """
     errors = list(errors)
     variance = sum(error**2 for error, _ in errors)
-    spread = sum((error**2 / variance) ** 2 / freedom for error, freedom in errors) if variance else 0.0
+    spread = (
+        sum((error**2 / variance) ** 2 / freedom for error, freedom in errors) if variance else 0.0
+    )
     return math.sqrt(variance), 1 / spread if spread else math.inf
 
 
@@ -158,7 +168,9 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     pooled = {}
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
-            raise InputError(f"not every seed of a setting has the score {differing[0]!r}; measure the rest again.")
+            raise InputError(
+                f"not every seed of a setting has the score {differing[0]!r}; measure the rest again."
+            )
     for metric in runs[0]:
         scores = [run[metric] for run in runs]
         if all(score.texts for score in scores):
@@ -169,7 +181,10 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
             pooled[metric] = Score(float(means.mean()), n=scores[0].n, seeds=len(scores))
             continue
         mean, seeds = float(means.mean()), students_half(means)
-        below, above = (float(np.mean([abs(getattr(s, end) - s.mean) for s in scores])) for end in ("low", "high"))
+        below, above = (
+            float(np.mean([abs(getattr(s, end) - s.mean) for s in scores]))
+            for end in ("low", "high")
+        )
         low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
         pooled[metric] = Score(mean, float(low), float(high), scores[0].n, seeds=len(scores))
     return pooled

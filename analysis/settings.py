@@ -50,7 +50,9 @@ class Setting:
     def of(cls, record: dict) -> Setting:
         """The setting of a record."""
         entries = record["options"].items()
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in entries}
+        options = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in entries
+        }
         rate = record.get("training", {}).get("rate")
         return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]), rate)
 
@@ -99,9 +101,17 @@ class Setting:
         """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
         names = [None, *methods()]
         options = dict(self.options)
-        rest = {name: value for name, value in options.items() if name not in ("n_hat", "intervals")}
+        rest = {
+            name: value for name, value in options.items() if name not in ("n_hat", "intervals")
+        }
         index = names.index(self.method) if self.method in names else len(names)
-        given = -(options.get("n_hat") or 1e9), options.get("intervals", 0), len(rest), str(rest), self.rate or 0
+        given = (
+            -(options.get("n_hat") or 1e9),
+            options.get("intervals", 0),
+            len(rest),
+            str(rest),
+            self.rate or 0,
+        )
         return index, self.factor, *given
 
 
@@ -116,7 +126,11 @@ def _option(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return f"{len(value)} {name}"
     value = f"{value:g}" if isinstance(value, float) else value
-    return Path(str(value)).stem if name in _FILES else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
+    return (
+        Path(str(value)).stem
+        if name in _FILES
+        else f"{SYMBOLS.get(name, name.replace('_', ' '))} = {value}"
+    )
 
 
 def seed_count(seeds: int) -> str:

@@ -56,14 +56,18 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
-        raise InputError(f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}.")
+        raise InputError(
+            f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}."
+        )
     # As Python's integers, because NumPy's overflow.
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
     intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
     if inv_freq.size == 0:
         return np.zeros((0, intervals), dtype=np.int64)
 
-    p, q = np.array([_floor_equivalent(float(theta), length, intervals) for theta in inv_freq], dtype=object).T
+    p, q = np.array(
+        [_floor_equivalent(float(theta), length, intervals) for theta in inv_freq], dtype=object
+    ).T
     modulus = intervals * q
     # The recursion's largest intermediate is about b·L²; past int64, the same code runs on Python integers.
     dtype = np.int64 if 2 * intervals * length**2 < 2**63 else object
@@ -92,7 +96,9 @@ def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, i
     scaled = Fraction(theta) * intervals / 2
     low, high = (_largest_fraction(scaled / pi, max(length - 1, 1)) for pi in (_PI_HIGH, _PI_LOW))
     if low != high:  # a boundary within 1e-100, which no float comes near below 2^60 positions
-        raise ArithmeticError(f"π is not known well enough to place θ = {theta!r} at length {length}")
+        raise ArithmeticError(
+            f"π is not known well enough to place θ = {theta!r} at length {length}"
+        )
     return low
 
 
@@ -101,7 +107,10 @@ def _largest_fraction(value: Fraction, limit: int) -> tuple[int, int]:
     num, den = value.numerator, value.denominator
     p, q, r, s = num // den, 1, 1, 0  # p/q ≤ value < r/s
     while True:
-        gap_low, gap_high = num * q - p * den, r * den - num * s  # ∝ value − p/q ≥ 0 and r/s − value > 0
+        gap_low, gap_high = (
+            num * q - p * den,
+            r * den - num * s,
+        )  # ∝ value − p/q ≥ 0 and r/s − value > 0
         steps = gap_low // gap_high  # raise p/q towards r/s while it stays ≤ value
         if s:
             steps = min(steps, (limit - q) // s)
@@ -130,4 +139,7 @@ def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.
         terms, c = top // modulus, top % modulus
         if not terms.any():
             return total
-        modulus, a = np.maximum(a, 1), modulus  # a is 0 only where no terms are left, and then adds nothing
+        modulus, a = (
+            np.maximum(a, 1),
+            modulus,
+        )  # a is 0 only where no terms are left, and then adds nothing

@@ -10,7 +10,11 @@ def names(package: str) -> list[str]:
     """The dotted names of the modules in a package, in their order; none if there is no such package."""
     folder = module(package)
     entries = pkgutil.iter_modules(folder.__path__) if folder else ()
-    return sorted(f"{package}.{entry.name}" for entry in entries if not (entry.ispkg or entry.name.startswith("_")))
+    return sorted(
+        f"{package}.{entry.name}"
+        for entry in entries
+        if not (entry.ispkg or entry.name.startswith("_"))
+    )
 
 
 def modules(package: str, folder: str = "beyond") -> list[ModuleType]:

@@ -23,7 +23,10 @@ EPSILON = 1e-8
 
 
 def disturbance(
-    extended: ArrayLike, pretrained: ArrayLike, convention: str = "released", epsilon: float = EPSILON
+    extended: ArrayLike,
+    pretrained: ArrayLike,
+    convention: str = "released",
+    epsilon: float = EPSILON,
 ) -> np.ndarray:
     """The disturbance D^i(P_L', P_L) of each dimension pair, in nats.
 
@@ -42,9 +45,13 @@ def disturbance(
     """
     extended, pretrained = (real_array(x, "the distributions") for x in (extended, pretrained))
     if extended.shape != pretrained.shape or not extended.ndim:
-        raise InputError(f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b.")
+        raise InputError(
+            f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b."
+        )
     if (extended < 0).any() or (pretrained < 0).any():
-        raise InputError("a distribution holds a negative frequency; give distributions that core.angles computed.")
+        raise InputError(
+            "a distribution holds a negative frequency; give distributions that core.angles computed."
+        )
     check_number(epsilon, "ε", least=0)
     check_choice(convention, "convention", CONVENTIONS)
     first, second = (pretrained, extended) if convention == "released" else (extended, pretrained)
@@ -80,7 +87,10 @@ def strategy_disturbance(
 
 
 def select_interpolated(
-    interpolation: ArrayLike, extrapolation: ArrayLike, threshold: float = 0.0, n_hat: int | None = None
+    interpolation: ArrayLike,
+    extrapolation: ArrayLike,
+    threshold: float = 0.0,
+    n_hat: int | None = None,
 ) -> np.ndarray:
     """Which pairs to interpolate (equation 8): those with D_E > D_I + t, or the n̂/2 with the largest D_E − D_I.
 
@@ -97,7 +107,9 @@ def select_interpolated(
     Raises:
         InputError: n̂ is odd or outside 0 … 2·pairs, both n̂ and t are given, or an argument is not a number.
     """
-    extrapolation, interpolation = (real_array(x, "the disturbances") for x in (extrapolation, interpolation))
+    extrapolation, interpolation = (
+        real_array(x, "the disturbances") for x in (extrapolation, interpolation)
+    )
     if extrapolation.shape != interpolation.shape or extrapolation.ndim != 1:
         shapes = f"{interpolation.shape} and {extrapolation.shape}"
         raise InputError(f"D_I and D_E have the shapes {shapes}; give two arrays [pairs].")
@@ -108,7 +120,9 @@ def select_interpolated(
     if threshold != 0.0:
         raise InputError("n̂ and a threshold t were both given; choose one.")
     if check_whole(n_hat, "n̂, a number of dimensions,", 0, 2 * margin.size) % 2:
-        raise InputError(f"n̂ is {n_hat}; it counts dimensions, two per pair, so give an even number.")
+        raise InputError(
+            f"n̂ is {n_hat}; it counts dimensions, two per pair, so give an even number."
+        )
     by_margin = np.lexsort((-np.arange(margin.size), -margin))
     selected = np.zeros(margin.size, dtype=bool)
     selected[by_margin[: int(n_hat) // 2]] = True

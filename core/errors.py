@@ -22,11 +22,15 @@ class NonFiniteError(ArithmeticError):
     """The model produced a loss or logits that are not finite. The message names the sample."""
 
 
-def check_number(value, name: str, least: float = -math.inf, most: float = math.inf, above: float = -math.inf) -> float:
+def check_number(
+    value, name: str, least: float = -math.inf, most: float = math.inf, above: float = -math.inf
+) -> float:
     """The value as a float, if it is a finite real number of any type but bool, and in range."""
     if not _is_finite(value) or not least <= value <= most or value <= above:
         limits = {"at least": least, "at most": most, "above": above}
-        wanted = " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if math.isfinite(limit))
+        wanted = " and ".join(
+            f"{words} {limit:g}" for words, limit in limits.items() if math.isfinite(limit)
+        )
         raise InputError(f"{name} is {value!r}; give a finite number{wanted and ', '}{wanted}.")
     return float(value)
 
@@ -42,7 +46,9 @@ def check_whole(value, name: str, least: int, most: float = math.inf) -> int:
 def check_choice(value, name: str, choices: Iterable[str]) -> None:
     """Refuse a value that is none of the choices."""
     if value not in list(choices):
-        raise InputError(f"unknown {name} {value!r}{meant(value, choices)}; choose one of {', '.join(choices)}.")
+        raise InputError(
+            f"unknown {name} {value!r}{meant(value, choices)}; choose one of {', '.join(choices)}."
+        )
 
 
 def meant(value, choices: Iterable[str]) -> str:
@@ -54,12 +60,16 @@ def meant(value, choices: Iterable[str]) -> str:
 def check_texts(values, name: str) -> None:
     """Refuse what is not a list or a tuple of text, and text that no file of UTF-8 can hold."""
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise InputError(f"{name} must be text; give text, or a list of text where there are several.")
+        raise InputError(
+            f"{name} must be text; give text, or a list of text where there are several."
+        )
     try:
         "".join(values).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start]
-        raise InputError(f"{name} holds {half!r}, half of a surrogate pair and no character; replace it.") from error
+        raise InputError(
+            f"{name} holds {half!r}, half of a surrogate pair and no character; replace it."
+        ) from error
 
 
 def _is_finite(value: object) -> bool:

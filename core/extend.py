@@ -12,7 +12,13 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import apply_scaling, differences, rope_geometry, rotary_modules, rotates_by
+from .huggingface.embedding import (
+    apply_scaling,
+    differences,
+    rope_geometry,
+    rotary_modules,
+    rotates_by,
+)
 from .huggingface.rotation import skeleton, weightless
 from .rope import scale
 
@@ -55,7 +61,9 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         clex.remove(model)
     options |= {name: path.name for name, path in rope.named_files(method, options).items()}
     options = json.loads(json.dumps(options, default=lambda value: value.item()))  # NumPy's numbers
-    getattr(text_config(model.config), configuration.EXTENSION).update(method=method, options=options)
+    getattr(text_config(model.config), configuration.EXTENSION).update(
+        method=method, options=options
+    )
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
 
@@ -78,7 +86,11 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     extension = getattr(config, configuration.EXTENSION, None)
     if extension is None:
         return None
-    geometry, method, options = rope_geometry(model), extension.get("method"), extension.get("options")
+    geometry, method, options = (
+        rope_geometry(model),
+        extension.get("method"),
+        extension.get("options"),
+    )
     registered = rope.METHODS.get(method) if isinstance(options, dict) else None
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
@@ -125,7 +137,9 @@ def extend_checkpoint(
     source, directory = Path(source), Path(directory)
     rope.check_fixed(method)
     if rope.get(method).start:
-        raise InputError(f"the method {method!r} needs the model in memory; load the model, extend it and export it.")
+        raise InputError(
+            f"the method {method!r} needs the model in memory; load the model, extend it and export it."
+        )
     (before, model), base = check_checkpoint(source, directory), card.base(str(source))
     extend(model, method, factor, **options)
     with files.new(directory) as partial:
@@ -183,7 +197,9 @@ def _check_weights(model: PreTrainedModel) -> None:
     """Raise InputError unless a model has the weights that its class builds from its configuration, tied as there."""
     models = model, weightless(type(model), model.config)
     held, loaded = ({name: each.shape for name, each in m.named_parameters()} for m in models)
-    wrong = [name for name in sorted(held.keys() | loaded.keys()) if held.get(name) != loaded.get(name)]
+    wrong = [
+        name for name in sorted(held.keys() | loaded.keys()) if held.get(name) != loaded.get(name)
+    ]
     if getattr(model, "hf_quantizer", None):  # packed: other names and shapes
         wrong = [name for name in wrong if ".base_layer." in name]
     if wrong:
@@ -206,7 +222,9 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
         configuration.write(directory, model.config, before, older)
         if (wrong := _unlike(model, directory)) is None:
             return
-    raise InputError(f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another model.")
+    raise InputError(
+        f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another model."
+    )
 
 
 def _unlike(model: PreTrainedModel, directory: Path) -> str | None:

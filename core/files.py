@@ -67,7 +67,9 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
     """
 
     def finite(number: str) -> float:
-        if not math.isfinite(value := float(number)):  # such as NaN, or 1e999, which float64 cannot hold
+        if not math.isfinite(
+            value := float(number)
+        ):  # such as NaN, or 1e999, which float64 cannot hold
             raise ValueError(f"it holds {number}")
         return value
 
@@ -155,7 +157,9 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
         yield
     finally:
         if os.getpid() == process:  # a fork of the process that locked it holds nothing
-            file.unlink(missing_ok=True)  # before the release, so that nobody locks a file that is about to go
+            file.unlink(
+                missing_ok=True
+            )  # before the release, so that nobody locks a file that is about to go
             work.release()
 
 
@@ -165,10 +169,19 @@ def component(name: str) -> str:
     Raises:
         InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may be.
     """
-    if not isinstance(name, str) or not name.strip() or name.startswith(".") or set(name) & {"/", "\\", "\0"}:
-        raise InputError(f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot.")
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or name.startswith(".")
+        or set(name) & {"/", "\\", "\0"}
+    ):
+        raise InputError(
+            f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot."
+        )
     if len(name.encode()) > LONGEST:
-        raise InputError(f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
+        raise InputError(
+            f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
+        )
     return name
 
 
@@ -180,7 +193,9 @@ def check_writable(directory: Path) -> None:
     """
     path = Path(directory).absolute()
     if any(len(name.encode()) > LONGEST for name in path.parts):
-        raise InputError(f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one.")
+        raise InputError(
+            f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
+        )
     existing = next(parent for parent in (path, *path.parents) if os.path.lexists(parent))
     if not existing.is_dir():
         raise InputError(f"{existing} is not a directory; give another path.")
@@ -188,7 +203,9 @@ def check_writable(directory: Path) -> None:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        raise InputError(f"cannot write to {directory} ({error.strerror}); give another directory.") from error
+        raise InputError(
+            f"cannot write to {directory} ({error.strerror}); give another directory."
+        ) from error
 
 
 def sha256(file: Path) -> str:

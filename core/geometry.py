@@ -37,14 +37,24 @@ class RopeGeometry:
         check_number(self.base, "the RoPE base", above=1)
         check_number(self.attention_factor, "the attention factor", above=0)
         # As integers, because NumPy does not take 64.0 for a number of dimensions.
-        object.__setattr__(self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST))
-        object.__setattr__(self, "context_length", check_whole(self.context_length, "the context length in tokens", 1))
+        object.__setattr__(
+            self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST)
+        )
+        object.__setattr__(
+            self,
+            "context_length",
+            check_whole(self.context_length, "the context length in tokens", 1),
+        )
         if self.head_dim % 2:
-            raise InputError(f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even.")
+            raise InputError(
+                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even."
+            )
         if self.frequencies is not None:
             frequencies = real_array(self.frequencies, "the inverse frequencies")
             if frequencies.shape != (self.pairs,) or (frequencies <= 0).any():
-                raise InputError(f"the inverse frequencies must be {self.pairs} positive numbers, one for each pair.")
+                raise InputError(
+                    f"the inverse frequencies must be {self.pairs} positive numbers, one for each pair."
+                )
             object.__setattr__(self, "frequencies", tuple(frequencies.tolist()))
 
     @property
@@ -87,8 +97,13 @@ class RopeGeometry:
 
     def to_dict(self) -> dict:
         """The attributes that differ from their defaults, as JSON has them; of plain RoPE d, the base and L."""
-        values = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        values = {
+            f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default
+        }
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -112,5 +127,7 @@ class RopeScaling:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "attention_factor", check_number(self.attention_factor, "the attention factor", above=0)
+            self,
+            "attention_factor",
+            check_number(self.attention_factor, "the attention factor", above=0),
         )

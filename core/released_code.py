@@ -31,7 +31,9 @@ def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
     return np.float32(1) / power.astype(np.float32)
 
 
-def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int = 360) -> np.ndarray:
+def angle_distribution_float32(
+    inv_freq: np.ndarray, length: int, intervals: int = 360
+) -> np.ndarray:
     """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, intervals].
 
     As in the released code, rows sum to slightly more than 1 and hold no zero, so use epsilon = 0 with them.
@@ -42,13 +44,19 @@ def angle_distribution_float32(inv_freq: np.ndarray, length: int, intervals: int
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     if inv_freq.ndim != 1:
-        raise InputError(f"the inverse frequencies have the shape {inv_freq.shape}; give an array [pairs].")
+        raise InputError(
+            f"the inverse frequencies have the shape {inv_freq.shape}; give an array [pairs]."
+        )
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
     intervals = check_whole(intervals, "the number of intervals b", 2)
     two_pi = np.float32(2 * np.pi)
     angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
-    interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(np.int64)
+    interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(
+        np.int64
+    )
     # Rounding can push an angle just below 2π into interval b, where the released code would fail.
     np.minimum(interval, intervals - 1, out=interval)
-    counts = np.stack([np.bincount(row, minlength=intervals) for row in interval]).astype(np.float32)
+    counts = np.stack([np.bincount(row, minlength=intervals) for row in interval]).astype(
+        np.float32
+    )
     return (counts + COUNT_OFFSET) / np.float32(length)

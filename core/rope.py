@@ -56,19 +56,33 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         _check_type(method, option, value)
     if missing := [option for option in METHODS[method].needs if option not in options]:
         needed = missing[0]
-        raise InputError(f"the method {method!r} needs its option {needed}; give it (--{needed.replace('_', '-')}).")
+        raise InputError(
+            f"the method {method!r} needs its option {needed}; give it (--{needed.replace('_', '-')})."
+        )
     factor = check_number(factor, "the scaling factor", above=1)
-    longer = check_number(geometry.context_length * factor, "the longer context, s·L in tokens,", most=MAX_LENGTH)
+    longer = check_number(
+        geometry.context_length * factor, "the longer context, s·L in tokens,", most=MAX_LENGTH
+    )
     if round(longer) == geometry.context_length:
-        raise InputError(f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one.")
+        raise InputError(
+            f"a factor of {factor} adds no token to {geometry.context_length}; give a larger one."
+        )
     return METHODS[method].scale(geometry, factor, **options)
 
 
-_NAMES = {Real: "a number", Integral: "a whole number", type(None): "None", bool: "True or False", tuple: "a list"}
+_NAMES = {
+    Real: "a number",
+    Integral: "a whole number",
+    type(None): "None",
+    bool: "True or False",
+    tuple: "a list",
+}
 
 
 def _check_type(method: str, option: str, value: object) -> None:
-    kinds = tuple({float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option]))
+    kinds = tuple(
+        {float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option])
+    )
     value = tuple(value) if isinstance(value, list) else value  # as JSON has it
     if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
         names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
@@ -91,13 +105,19 @@ def _kinds(hint: object) -> tuple:
 def method_options(method: str) -> dict[str, Any]:
     """The options of a method with their defaults; a required option has None."""
     parameters = inspect.signature(get(method).function).parameters.values()
-    return {p.name: None if p.default is p.empty else p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return {
+        p.name: None if p.default is p.empty else p.default
+        for p in parameters
+        if p.kind is p.KEYWORD_ONLY
+    }
 
 
 def named_files(method: str, options: dict) -> dict[str, Path]:
     """The options that name a file or a directory; their content, not their path, decides the result."""
     paths = {name for name, hint in _hints(method).items() if os.PathLike in _kinds(hint)}
-    return {name: Path(value) for name, value in options.items() if name in paths and value is not None}
+    return {
+        name: Path(value) for name, value in options.items() if name in paths and value is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -126,12 +146,16 @@ def all_options() -> dict[str, Option]:
         hints = _hints(method.name)
         for name, default in method_options(method.name).items():
             if name in options:
-                options[name] = replace(options[name], methods=(*options[name].methods, method.name))
+                options[name] = replace(
+                    options[name], methods=(*options[name].methods, method.name)
+                )
                 continue
             several = get_origin(hints[name]) is tuple
             kinds = get_args(hints[name])[:1] if several else _kinds(hints[name])
             kind = next((kind for kind in kinds if kind in (int, float, str, bool)), str)
-            options[name] = Option((method.name,), kind, several, default, _text(method.function, name))
+            options[name] = Option(
+                (method.name,), kind, several, default, _text(method.function, name)
+            )
     return options
 
 

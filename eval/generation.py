@@ -36,7 +36,9 @@ FIRST_PASS = 32768
 TOGETHER = 16384  # tokens of one length's prompts that a GPU reads in one pass; a longer prompt is read alone
 # Tokens of all prompts that are decoded together, padding included; half as many each time memory runs out.
 CPU_TOKENS, GPU_TOKENS = 32768, 131072
-LEAST_SHARED = 1 / 8  # of a prompt; sharing less saves less than reading the rest over a cache costs
+LEAST_SHARED = (
+    1 / 8
+)  # of a prompt; sharing less saves less than reading the rest over a cache costs
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def _reads_whole(model: PreTrainedModel) -> bool:
     return model.device.type == "cuda"
 
 
-def _continue_group(model, waiting: list[Request], cache_tokens: int) -> Iterator[tuple[str, list[int]]]:
+def _continue_group(
+    model, waiting: list[Request], cache_tokens: int
+) -> Iterator[tuple[str, list[int]]]:
     """Requests of one scale, batch by batch in the order in which they are read; fewer at once if memory runs out."""
     prefix = _Prefix(model, max(len(request.prompt) for request in waiting))
     while waiting:
@@ -133,7 +137,9 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
         prompts = torch.tensor([request.prompt for request in batch], device=model.device)  # one
         read = model(prompts, use_cache=True, logits_to_keep=1)
         if "past_key_values" not in read:
-            raise InputError(f"{type(model).__name__} keeps its state to itself; give a model that returns its cache.")
+            raise InputError(
+                f"{type(model).__name__} keeps its state to itself; give a model that returns its cache."
+            )
         return _decode_rows(model, read.past_key_values, read.logits[:, -1], batch)
     longest = max(len(request.prompt) for request in batch)
     rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
@@ -147,7 +153,9 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
     return _decode_rows(model, rows, torch.stack(first), batch)
 
 
-def _decode_rows(model, rows: Cache, logits: torch.Tensor, batch: list[Request]) -> list[tuple[str, list[int]]]:
+def _decode_rows(
+    model, rows: Cache, logits: torch.Tensor, batch: list[Request]
+) -> list[tuple[str, list[int]]]:
     """Continue all rows together; the logits after each prompt are [rows, vocabulary]."""
     lengths = torch.tensor([len(request.prompt) for request in batch], device=model.device)
     longest = int(lengths.max())
@@ -222,7 +230,9 @@ class _Prefix:
         self.tokens = ()  # if the pass below fails, the cache holds only part of the prompt
         rest = torch.tensor([prompt[shared:] for prompt in prompts], device=self.model.device)
         for chunk in rest.split(PREFILL_CHUNK if shared else FIRST_PASS, dim=1):
-            logits = self.model(chunk, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits
+            logits = self.model(
+                chunk, past_key_values=self.cache, use_cache=True, logits_to_keep=1
+            ).logits
         self.tokens = first
         return logits[:, -1]
 

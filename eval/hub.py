@@ -11,8 +11,19 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, get_hf_file_metadata, get_token, hf_hub_url, snapshot_download
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RevisionNotFoundError
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    get_token,
+    hf_hub_url,
+    snapshot_download,
+)
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    RevisionNotFoundError,
+)
 from huggingface_hub.utils import httpx, validate_repo_id
 
 from core.errors import InputError, in_one_line
@@ -31,7 +42,10 @@ REVISIONS = {
 }
 PATIENCE = 10  # seconds to wait for the hub's first answer
 _FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
-_PROBE = {"model": "config.json", "dataset": "README.md"}  # the file to ask for; a gated model's config.json is gated
+_PROBE = {
+    "model": "config.json",
+    "dataset": "README.md",
+}  # the file to ask for; a gated model's config.json is gated
 
 
 @functools.cache
@@ -58,7 +72,9 @@ def reach(name: str, kind: str = "model") -> None:
     except HfHubHTTPError as error:
         if sentence := _refusal(error, name, kind):
             raise InputError(sentence) from error
-        constants.HF_HUB_OFFLINE = error.response.status_code == 429 or error.response.status_code >= 500
+        constants.HF_HUB_OFFLINE = (
+            error.response.status_code == 429 or error.response.status_code >= 500
+        )
     except httpx.RequestError:
         constants.HF_HUB_OFFLINE = True
 
@@ -81,7 +97,9 @@ def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> 
         InputError: the dataset cannot be read, or has no such file.
     """
     found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
-    names = [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
+    names = (
+        [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
+    )
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching
@@ -91,11 +109,15 @@ def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
     """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`download`."""
     reach(name, kind)
     try:
-        return snapshot_download(name, repo_type=kind, revision=REVISIONS.get(name), etag_timeout=PATIENCE, **how)
+        return snapshot_download(
+            name, repo_type=kind, revision=REVISIONS.get(name), etag_timeout=PATIENCE, **how
+        )
     except _FAILURES as error:
         if isinstance(error, HfHubHTTPError) and (sentence := _refusal(error, name, kind)):
             raise InputError(sentence) from error
-        raise InputError(f"cannot read {name} from the hub ({reason(error)}); {otherwise}.") from error
+        raise InputError(
+            f"cannot read {name} from the hub ({reason(error)}); {otherwise}."
+        ) from error
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:

@@ -27,7 +27,9 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
 def _drawn(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:
     """RESAMPLES draws of places on the last axis of an array of this shape, in parts."""
     rng = np.random.default_rng(seed)
-    return (rng.integers(0, shape[-1], (_AT_A_TIME, *shape)) for _ in range(RESAMPLES // _AT_A_TIME))
+    return (
+        rng.integers(0, shape[-1], (_AT_A_TIME, *shape)) for _ in range(RESAMPLES // _AT_A_TIME)
+    )
 
 
 def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> dict:
@@ -74,11 +76,16 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
     if len({len(group) for group in groups}) == 1:  # equal sizes: draw for all groups at once
         values, of = np.array(groups, dtype=np.float64), np.arange(len(groups))[:, None]
         drawn = _drawn(values.shape, seed)
-        resampled = np.concatenate([values[of, indices].mean(axis=2).mean(axis=1) for indices in drawn])
+        resampled = np.concatenate(
+            [values[of, indices].mean(axis=2).mean(axis=1) for indices in drawn]
+        )
     else:
         rng = np.random.default_rng(seed)
         resampled = np.array(
-            [np.mean([rng.choice(group, len(group)).mean() for group in groups]) for _ in range(RESAMPLES)]
+            [
+                np.mean([rng.choice(group, len(group)).mean() for group in groups])
+                for _ in range(RESAMPLES)
+            ]
         )
     mean = np.mean([np.mean(group) for group in groups])
     return resampled_interval(mean, resampled, sum(len(group) for group in groups))

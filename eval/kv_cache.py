@@ -29,7 +29,10 @@ class Reserved(DynamicLayer):
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         self.dtype, self.device = key_states.dtype, key_states.device
-        self._all = [x.new_empty((*x.shape[:2], self.capacity, x.shape[3])) for x in (key_states, value_states)]
+        self._all = [
+            x.new_empty((*x.shape[:2], self.capacity, x.shape[3]))
+            for x in (key_states, value_states)
+        ]
         self.keys, self.values = (x[:, :, :0] for x in self._all)
         self.is_initialized = True
 
@@ -63,7 +66,9 @@ class Rows(Cache):
         """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""
         for layer, source in zip(self.layers, prefix.layers):
             if not layer.is_initialized:
-                layer.lazy_initialization(*(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values)))
+                layer.lazy_initialization(
+                    *(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values))
+                )
                 for reserved in layer._all:
                     reserved[:, :, :end] = 0  # padding is masked, but must be finite
                 layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
@@ -80,4 +85,6 @@ class Rows(Cache):
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens two prompts share at the beginning."""
-    return next((i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second))
+    )

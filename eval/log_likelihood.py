@@ -25,7 +25,9 @@ class SharedPrefixLM(HFLM):
     preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
     """
 
-    def tok_encode(self, string: str, add_special_tokens: bool | None = None, **options) -> list[int]:
+    def tok_encode(
+        self, string: str, add_special_tokens: bool | None = None, **options
+    ) -> list[int]:
         """The ids of a text; a tokenizer may have neither BOS nor EOS, whose text HFLM looks for at its beginning."""
         if self.prefix_token_id is None and add_special_tokens is None:
             add_special_tokens = True
@@ -42,8 +44,12 @@ class SharedPrefixLM(HFLM):
         alone.tokenizer, alone.add_bos_token, alone.custom_prefix_token_id = tokenizer, None, None
         before, after = alone._encode_pair(context, continuation)
         if not after:
-            raise InputError(f"the answer {continuation!r} adds no token to the question's; leave it out.")
-        special_tokens.check_ids(tokenizer, before + after, f"the answer {continuation!r} or its question")
+            raise InputError(
+                f"the answer {continuation!r} adds no token to the question's; leave it out."
+            )
+        special_tokens.check_ids(
+            tokenizer, before + after, f"the answer {continuation!r} or its question"
+        )
 
     @torch.inference_mode()
     def _loglikelihood_tokens(
@@ -83,35 +89,55 @@ class SharedPrefixLM(HFLM):
             else:
                 cache = DynamicCache() if shares else None
             if shared < len(stem):
-                self.model(self._tensor([stem[shared:]]), past_key_values=cache, use_cache=True, logits_to_keep=1)
+                self.model(
+                    self._tensor([stem[shared:]]),
+                    past_key_values=cache,
+                    use_cache=True,
+                    logits_to_keep=1,
+                )
             held = stem
-            group = sorted(by_context[context], key=lambda request: len(request[1]))  # least padding
+            group = sorted(
+                by_context[context], key=lambda request: len(request[1])
+            )  # least padding
             while group:
                 try:
                     answers |= self._score(context[len(stem) :], group[: self.batch_size], cache)
                 except RuntimeError as error:
                     if self.batch_size == 1 or not should_reduce_batch_size(error):
                         raise
-                    self.batch_size_per_gpu = self.batch_size // 2  # permanently: the next prompt is about as long
+                    self.batch_size_per_gpu = (
+                        self.batch_size // 2
+                    )  # permanently: the next prompt is about as long
                 else:
                     group = group[self.batch_size :]
         return answers
 
-    def _score(self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None) -> dict[int, tuple]:
+    def _score(
+        self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None
+    ) -> dict[int, tuple]:
         """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the `rest` of its tokens."""
         width = len(batch[-1][1])
         # Padding comes after the answer, where causal attention hides it.
-        inputs = self._tensor([[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch])
+        inputs = self._tensor(
+            [[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        )
         branches = copy.deepcopy(cache)
         if branches is not None:
             branches.batch_repeat_interleave(len(batch))
-        how = {"past_key_values": branches, "use_cache": branches is not None, "logits_to_keep": width}
+        how = {
+            "past_key_values": branches,
+            "use_cache": branches is not None,
+            "logits_to_keep": width,
+        }
         logits = self.model(inputs, **how).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
             tokens, scored = self._tensor(answer), scored[: len(answer)]
-            scores[i] = float(scored.gather(1, tokens[:, None]).sum()), bool((scored.argmax(-1) == tokens).all())
+            scores[i] = (
+                float(scored.gather(1, tokens[:, None]).sum()),
+                bool((scored.argmax(-1) == tokens).all()),
+            )
         return scores
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:

@@ -104,21 +104,29 @@ def _templates() -> dict[str, str]:
     templates = {}
     for name, task in TASKS.items():
         # The package's files are found without importing it, which takes seconds.
-        file = importlib.metadata.distribution("lm_eval").locate_file(f"lm_eval/tasks/longbench/{name}_e.yaml")
+        file = importlib.metadata.distribution("lm_eval").locate_file(
+            f"lm_eval/tasks/longbench/{name}_e.yaml"
+        )
         # BaseLoader does not import the functions that the file names.
-        text = yaml.load(Path(str(file)).read_text(encoding="utf-8"), yaml.BaseLoader)["doc_to_text"]
+        text = yaml.load(Path(str(file)).read_text(encoding="utf-8"), yaml.BaseLoader)[
+            "doc_to_text"
+        ]
         text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
         if name in ("triviaqa", "samsum"):
             text = text.replace("{context}\n{input}", "{context}\n\n{input}")
         templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
     if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
-        raise InputError("the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned.")
+        raise InputError(
+            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned."
+        )
     return templates
 
 
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat template."""
-    context, question = (sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input"))
+    context, question = (
+        sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input")
+    )
     check_texts([context, question], "a sample's context and input")
     return _templates()[_task(task).name].format(context=context, input=question)
 
@@ -135,10 +143,14 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
     if len(tokens) <= max_length:
         return text
     half = max_length // 2
-    return "".join(tokenizer.decode(ids, skip_special_tokens=True) for ids in (tokens[:half], tokens[-half:]))
+    return "".join(
+        tokenizer.decode(ids, skip_special_tokens=True) for ids in (tokens[:half], tokens[-half:])
+    )
 
 
-def score(task: str, prediction: str, answers: list[str], all_classes: list[str] | None = None) -> float:
+def score(
+    task: str, prediction: str, answers: list[str], all_classes: list[str] | None = None
+) -> float:
     """The score of a prediction in 0…1: the best over the references.
 
     Args:
@@ -199,17 +211,23 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
-            raise InputError(f"{where} is the same sample as {first}; remove one, or it would count twice.")
+            raise InputError(
+                f"{where} is the same sample as {first}; remove one, or it would count twice."
+            )
         samples.append(sample)
     if not samples:
-        raise InputError(f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per line.")
+        raise InputError(
+            f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per line."
+        )
     return samples
 
 
 def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     """(where the row is, for messages; the row) for each row of a task's file."""
     if data is None:
-        from eval import hub  # imported here, because it takes two seconds and nothing else needs it
+        from eval import (
+            hub,
+        )  # imported here, because it takes two seconds and nothing else needs it
 
         (archive,) = hub.download(HUB, "data.zip", f"give a directory with {task}_e.jsonl instead")
         directory: Path | zipfile.Path = zipfile.Path(archive, "data/")
@@ -229,7 +247,9 @@ def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"{file}, line {number} is not JSON ({error}); correct or remove it.") from error
+                raise InputError(
+                    f"{file}, line {number} is not JSON ({error}); correct or remove it."
+                ) from error
             yield f"{file}, line {number}", row
 
 
@@ -240,9 +260,14 @@ def _checked(task: str, row: object, where: str) -> dict:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "all of it"
-        raise InputError(f"{where} is not a sample of LongBench: {first['msg']} ({key}); see its schema.") from error
+        raise InputError(
+            f"{where} is not a sample of LongBench: {first['msg']} ({key}); see its schema."
+        ) from error
     check_texts([json.dumps(sample, ensure_ascii=False)], where)
-    answers = [f"{answer:.15g}" if isinstance(answer, float) else str(answer) for answer in sample["answers"]]
+    answers = [
+        f"{answer:.15g}" if isinstance(answer, float) else str(answer)
+        for answer in sample["answers"]
+    ]
     try:
         for answer in answers:
             score(task, "", [answer], sample["all_classes"])
@@ -278,7 +303,9 @@ def aggregate(rows: Iterable[dict]) -> dict:
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:
-        scores[bucket(row["length"])].setdefault(_task(row["task"]).name, []).append(100 * row["score"])
+        scores[bucket(row["length"])].setdefault(_task(row["task"]).name, []).append(
+            100 * row["score"]
+        )
     rng = np.random.default_rng(0)
     tasks, buckets, resampled = {task: {} for task in TASKS}, {}, {}
     for name in BUCKETS:
@@ -286,15 +313,26 @@ def aggregate(rows: Iterable[dict]) -> dict:
         for task, group in groups.items():
             tasks[task][name] = mean_interval(group)
         if groups:
-            draws = [rng.choice(group, (RESAMPLES, len(group))).mean(axis=1) for group in groups.values()]
+            draws = [
+                rng.choice(group, (RESAMPLES, len(group))).mean(axis=1) for group in groups.values()
+            ]
             resampled[name] = np.mean(draws, axis=0)
             mean = float(np.mean([group.mean() for group in groups.values()]))
             count = sum(map(len, groups.values()))
-            buckets[name] = {**resampled_interval(mean, resampled[name], count), "tasks": len(groups)}
+            buckets[name] = {
+                **resampled_interval(mean, resampled[name], count),
+                "tasks": len(groups),
+            }
     averages = {}
     for name, over in AVERAGES.items():
         if all(each in buckets for each in over):
             mean = float(np.mean([buckets[each]["mean"] for each in over]))
             count = sum(buckets[each]["n"] for each in over)
-            averages[name] = resampled_interval(mean, np.mean([resampled[each] for each in over], axis=0), count)
-    return {"tasks": {task: cells for task, cells in tasks.items() if cells}, "buckets": buckets, "averages": averages}
+            averages[name] = resampled_interval(
+                mean, np.mean([resampled[each] for each in over], axis=0), count
+            )
+    return {
+        "tasks": {task: cells for task, cells in tasks.items() if cells},
+        "buckets": buckets,
+        "averages": averages,
+    }

@@ -34,7 +34,9 @@ def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
 def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends a sentence."""
     try:
-        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"]["f"]
+        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"][
+            "f"
+        ]
     # The benchmark scores 0 when the package fails: on a text of nothing but full stops (ValueError), or on two
     # sentences of about 1000 words together, which the package compares by recursion.
     except (ValueError, RecursionError):
@@ -44,7 +46,9 @@ def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> floa
 def classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     """1 / (number of class names in the prediction) if the right one is among them."""
     if not all_classes:
-        raise InputError("a classification task needs the class names; give the sample's all_classes.")
+        raise InputError(
+            "a classification task needs the class names; give the sample's all_classes."
+        )
     named = [name for name in all_classes if name in prediction]
     # Removing from a list while iterating skips the name after each removed one, which lowers some scores. The
     # benchmark does this, so it stays.
@@ -65,7 +69,9 @@ def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> fl
     """:func:`count` with the number N of the reference's first "Paragraph N" as the answer."""
     paragraph = re.search(r"Paragraph (\d+)", answer)
     if paragraph is None:
-        raise InputError(f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.')
+        raise InputError(
+            f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.'
+        )
     return count(prediction, paragraph[1], None)
 
 

@@ -36,7 +36,9 @@ disable_progress_bars()
 CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
 
 
-def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[str, ConfigurableTask]:
+def load(
+    name: str, data: Path | None = None, shots: int | None = None
+) -> dict[str, ConfigurableTask]:
     """lm-eval's task objects of a benchmark, by key prefix: one, or for MMLU one per subject.
 
     Local files change only where documents come from. For MMLU they may hold fewer than the 57 subjects.
@@ -64,14 +66,18 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> dict[
     with _unlike(f"a document of {benchmark.title}"):
         if name not in members:  # a task for each subject that the documents have
             present = set(tables["test"]["subject"].to_pylist())
-            members = {key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)}
+            members = {
+                key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)
+            }
         group = [{"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
                  for key, task in members.items()]  # fmt: skip
         loaded = manager.load({"group": name, "task": group})["tasks"]
     return {key: loaded[task] for key, task in members.items()}
 
 
-def documents(name: str, data: Path | None = None, limit: int | None = None, seed: int = 0) -> list[str]:
+def documents(
+    name: str, data: Path | None = None, limit: int | None = None, seed: int = 0
+) -> list[str]:
     """The keys of the documents to score, such as "hellaswag/17" or "mmlu/abstract_algebra/17".
 
     The number is the document's row in the split that lm-eval scores. With a limit, the benchmark (for MMLU, all
@@ -98,13 +104,21 @@ def content_hashes(
     """
     rows = _rows(load(name, data, shots))
     content = {
-        key: json.dumps([requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str)
+        key: json.dumps(
+            [requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str
+        )
         for key, _, requests in _requests(rows, set(keys))
     }
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
-def check(tokenizer: PreTrainedTokenizerBase, name: str, keys: Iterable[str], data: Path | None, shots: int | None):
+def check(
+    tokenizer: PreTrainedTokenizerBase,
+    name: str,
+    keys: Iterable[str],
+    data: Path | None,
+    shots: int | None,
+):
     """Refuse documents that cannot be scored with the tokenizer; no model is needed.
 
     Args:
@@ -153,10 +167,16 @@ def evaluate(
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
-    lm = SharedPrefixLM(pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32")
+    lm = SharedPrefixLM(
+        pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32"
+    )
     pending = _requests(_rows(load(name, data, shots)), set(keys))
     while chunk := list(islice(pending, CHUNK)):
-        answers = iter(lm.loglikelihood([request for *_, requests in chunk for request in requests], disable_tqdm=True))
+        answers = iter(
+            lm.loglikelihood(
+                [request for *_, requests in chunk for request in requests], disable_tqdm=True
+            )
+        )
         for key, task, requests in chunk:
             results = list(islice(answers, len(requests)))
             if not np.isfinite([log_likelihood for log_likelihood, _ in results]).all():
@@ -183,7 +203,9 @@ def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     scores = defaultdict(list)
     for row in rows:
         scores[row["task"]].append(row["score"])
-    samples = {name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores}
+    samples = {
+        name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores
+    }
     table = {name: mean_interval(sample) for name, sample in samples.items()}
     if len(samples) == len(TASKS):
         table["average"] = mean_of_means(list(samples.values()))
@@ -203,7 +225,11 @@ def _source(tables: Tables, name: str, key: str) -> Callable[..., dict[str, Data
 
 def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:
     """(key, task, row) of every document of a benchmark, in order."""
-    return [(f"{prefix}/{row}", task, row) for prefix, task in tasks.items() for row in range(len(task.task_docs))]
+    return [
+        (f"{prefix}/{row}", task, row)
+        for prefix, task in tasks.items()
+        for row in range(len(task.task_docs))
+    ]
 
 
 def _requests(
@@ -215,12 +241,18 @@ def _requests(
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
         if key not in wanted:
-            task.sampler.sample(shots)  # advance the sampler, so that later documents get their usual examples
+            task.sampler.sample(
+                shots
+            )  # advance the sampler, so that later documents get their usual examples
             continue
         with _unlike(f"document {key}"):
             doc = task.task_docs[row]
-            context = task.fewshot_context(doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc))
-            task.doc_to_target(doc)  # the right answer, which is needed only after the model has read the document
+            context = task.fewshot_context(
+                doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc)
+            )
+            task.doc_to_target(
+                doc
+            )  # the right answer, which is needed only after the model has read the document
             metadata = (task.config.task, row, task.config.repeats)
             requests = task.construct_requests(doc=doc, ctx=context, metadata=metadata)
         yield key, task, requests
@@ -233,4 +265,6 @@ def _unlike(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         reason = f"{type(error).__name__}: {in_one_line(error)}"
-        raise InputError(f"lm-eval cannot read {what} ({reason}); put an intact copy of its file there.") from error
+        raise InputError(
+            f"lm-eval cannot read {what} ({reason}); put an intact copy of its file there."
+        ) from error

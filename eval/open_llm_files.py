@@ -76,7 +76,10 @@ TASKS: dict[str, Benchmark] = {
         files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
         hub="cais/mmlu",
         # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits. "all" has them all.
-        hub_files={"dev": "all/dev-00000-of-00001.parquet", "test": "all/test-00000-of-00001.parquet"},
+        hub_files={
+            "dev": "all/dev-00000-of-00001.parquet",
+            "test": "all/test-00000-of-00001.parquet",
+        },
     ),
     "arc_challenge": Benchmark(
         title="ARC-c",
@@ -105,7 +108,10 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
     """
     if data is None:
         otherwise = "give a directory of local files"
-        paths = {split: hub.download(benchmark.hub, file, otherwise)[0] for split, file in benchmark.hub_files.items()}
+        paths = {
+            split: hub.download(benchmark.hub, file, otherwise)[0]
+            for split, file in benchmark.hub_files.items()
+        }
     else:
         paths = {split: data / file for split, file in benchmark.files.items()}
     return {split: _read(path) for split, path in paths.items()}
@@ -113,7 +119,11 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
 
 def _read(file: Path) -> pyarrow.Table:
     try:
-        return pyarrow.parquet.ParquetFile(file).read()  # read_table would make a column of a folder named a=b
+        return pyarrow.parquet.ParquetFile(
+            file
+        ).read()  # read_table would make a column of a folder named a=b
     except (pyarrow.ArrowException, OSError) as error:
         reason = in_one_line(error)
-        raise InputError(f"{file} cannot be read as parquet ({reason}); put an intact copy there.") from error
+        raise InputError(
+            f"{file} cannot be read as parquet ({reason}); put an intact copy there."
+        ) from error

@@ -14,7 +14,9 @@ INTRODUCTION = (
     "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. "
     "I will quiz you about the important information there.\n"
 )
-_FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
+_FILLER = (
+    "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
+)
 KEY = "\nThe pass key is {key}. Remember it. {key} is the pass key.\n"
 BEGUN = " The pass key is"  # the answer
 QUESTION = f"\nWhat is the pass key?{BEGUN}"
@@ -57,18 +59,28 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
 
     def prompt(fillers: int) -> str:
         before = round(depth * fillers)
-        return INTRODUCTION + _FILLER * before + KEY.format(key=answer) + _FILLER * (fillers - before) + QUESTION
+        return (
+            INTRODUCTION
+            + _FILLER * before
+            + KEY.format(key=answer)
+            + _FILLER * (fillers - before)
+            + QUESTION
+        )
 
     def tokens(fillers: int) -> int:
         return len(encode(prompt(fillers)))
 
     room, shortest = length - MAX_NEW_TOKENS, tokens(0)
-    fillers = max((room - shortest) // max(tokens(1) - shortest, 1), 0)  # nearly; the exact number is near
+    fillers = max(
+        (room - shortest) // max(tokens(1) - shortest, 1), 0
+    )  # nearly; the exact number is near
     while fillers and tokens(fillers) > room:
         fillers -= 1
     while (longer := tokens(fillers + 1)) <= room:
         if longer <= tokens(fillers):
-            raise InputError("a longer prompt has no more tokens with this tokenizer; give another one.")
+            raise InputError(
+                "a longer prompt has no more tokens with this tokenizer; give another one."
+            )
         fillers += 1
     if fillers == 0:
         raise DoesNotFit(

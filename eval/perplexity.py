@@ -40,7 +40,9 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
         InputError: the stride is not below the window's length, or leaves out tokens.
     """
     if stride > length - max(before, 1):
-        raise InputError(f"the stride is {stride} and the window {length} tokens; the stride must be shorter.")
+        raise InputError(
+            f"the stride is {stride} and the window {length} tokens; the stride must be shorter."
+        )
     spans, scored = [], int(not before)
     for begin in range(0, tokens, stride):
         end = min(begin + length - before, tokens)
@@ -54,7 +56,10 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
 
 @torch.inference_mode()
 def window_losses(
-    model: PreTrainedModel, tokens: torch.Tensor, spans: list[tuple[int, int, int]], before: Sequence[int] = ()
+    model: PreTrainedModel,
+    tokens: torch.Tensor,
+    spans: list[tuple[int, int, int]],
+    before: Sequence[int] = (),
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
@@ -83,7 +88,9 @@ def _losses(model: PreTrainedModel, window: torch.Tensor, scored: int) -> np.nda
     """The losses of a window's last `scored` tokens."""
     inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
     if scored <= CHUNK:
-        return token_losses(model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets)
+        return token_losses(
+            model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets
+        )
     return position_losses(model, window)[-scored:]
 
 
@@ -97,7 +104,10 @@ def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     rows = []
     for length in lengths:
         windows = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
-        sums, counts = (np.array([value[name] for value in windows], dtype=np.float64) for name in ("sum", "tokens"))
+        sums, counts = (
+            np.array([value[name] for value in windows], dtype=np.float64)
+            for name in ("sum", "tokens")
+        )
         token = np.exp(resampled_ratio(sums, counts))
         window = np.exp(resampled_ratio(sums / counts, np.ones(len(windows))))
         rows.append(

@@ -37,7 +37,9 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "
         if not keeps_tokens(model):
             return token_losses(model(inputs[None], use_cache=False).logits[0], targets)
         cache, losses = DynamicCache(config=model.config), []
-        for start in tqdm(range(0, len(inputs), CHUNK), title, unit="chunk", leave=False, disable=not title):
+        for start in tqdm(
+            range(0, len(inputs), CHUNK), title, unit="chunk", leave=False, disable=not title
+        ):
             part = slice(start, start + CHUNK)
             logits = model(inputs[None, part], past_key_values=cache, use_cache=True).logits[0]
             losses.append(token_losses(logits, targets[part], start))
@@ -46,7 +48,12 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "
 
 def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
     """The cross entropy of each row, float64 [rows]; NonFiniteError counts positions from `start`."""
-    loss = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none").double().cpu().numpy()
+    loss = (
+        torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
+        .double()
+        .cpu()
+        .numpy()
+    )
     if not np.isfinite(loss).all():
         position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
         raise NonFiniteError(f"the loss at position {position} is not finite")

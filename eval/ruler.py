@@ -51,7 +51,9 @@ TASKS: dict[str, Task] = {
 Encode = Callable[[str], Sequence[int]]
 
 
-def samples(task: str, length: int, tokenizer, count: int, seed: int = 42, encode: Encode | None = None) -> list[dict]:
+def samples(
+    task: str, length: int, tokenizer, count: int, seed: int = 42, encode: Encode | None = None
+) -> list[dict]:
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
     A seed always gives the same samples, and a larger count only appends to them. They are the package's own, except
@@ -79,7 +81,9 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42, encod
     encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
     try:
         samples, budget = _samples_within(length, spec, tokenizer, count, seed, encode), length
-        while over := [s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length]:
+        while over := [
+            s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length
+        ]:
             budget -= spec.tokens_to_generate
             shorter = _samples_within(budget, spec, tokenizer, count, seed, encode)
             for index in over:
@@ -91,15 +95,20 @@ def samples(task: str, length: int, tokenizer, count: int, seed: int = 42, encod
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
     except ModuleNotFoundError as error:
-        raise InputError(f"RULER needs a package that is not installed ({error.name}); run `make env`.") from error
+        raise InputError(
+            f"RULER needs a package that is not installed ({error.name}); run `make env`."
+        ) from error
 
 
-def _samples_within(budget: int, task: Task, tokenizer, count: int, seed: int, encode: Encode) -> list[dict]:
+def _samples_within(
+    budget: int, task: Task, tokenizer, count: int, seed: int, encode: Encode
+) -> list[dict]:
     """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there are none."""
     rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
     # A script may run even if there is no room for what it asks about.
     if task.metric == "all" and not all(
-        row["outputs"] and all(reference in row["input"] for reference in row["outputs"]) for row in rows
+        row["outputs"] and all(reference in row["input"] for reference in row["outputs"])
+        for row in rows
     ):
         raise scripts.TooShort
     return [
@@ -124,7 +133,9 @@ def score(task: str, prediction: str, references: list[str]) -> float:
     """The package's metric for one sample, 0 … 1; it ignores case."""
     metrics = scripts.module("eval.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
     # The package turns control characters into line ends before it scores.
-    printable = "".join("\n" if character < " " else character for character in prediction.strip()).strip()
+    printable = "".join(
+        "\n" if character < " " else character for character in prediction.strip()
+    ).strip()
     return metrics["metric_fn_per_sample"]([printable], [list(references)])[0] / 100
 
 
@@ -149,13 +160,19 @@ def aggregate(rows: Iterable[dict]) -> dict:
     scores: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         scores[row["length"]][row["task"]].append(row["score"])
-    groups = {str(length): {name: np.array(of) for name, of in by_task.items()} for length, by_task in scores.items()}
+    groups = {
+        str(length): {name: np.array(of) for name, of in by_task.items()}
+        for length, by_task in scores.items()
+    }
     every = [list(by_task.values()) for by_task in groups.values()]
     return {
         "tasks": {
-            length: {name: _percent([[group]]) for name, group in by_task.items()} for length, by_task in groups.items()
+            length: {name: _percent([[group]]) for name, group in by_task.items()}
+            for length, by_task in groups.items()
         },
-        "lengths": {length: _percent([of]) | {"tasks": len(of)} for length, of in zip(groups, every)},
+        "lengths": {
+            length: _percent([of]) | {"tasks": len(of)} for length, of in zip(groups, every)
+        },
         "average": _percent(every),
     }
 
@@ -163,7 +180,9 @@ def aggregate(rows: Iterable[dict]) -> dict:
 def _percent(scores: list[list[np.ndarray]]) -> dict:
     """The mean over lengths of the mean over tasks in percent, with its interval."""
     weights = [
-        np.full(len(group), 1 / (len(scores) * len(groups) * len(group))) for groups in scores for group in groups
+        np.full(len(group), 1 / (len(scores) * len(groups) * len(group)))
+        for groups in scores
+        for group in groups
     ]
     values = np.concatenate([group for groups in scores for group in groups])
     interval = accuracy_interval(values, np.concatenate(weights))

@@ -37,7 +37,9 @@ class TooShort(Exception):
     """No prompt of the task fits."""
 
 
-def generate(recipe: str, length: int, generated: int, tokenizer, count: int, seed: int) -> list[dict]:
+def generate(
+    recipe: str, length: int, generated: int, tokenizer, count: int, seed: int
+) -> list[dict]:
     """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other fields.
 
     Args:
@@ -76,7 +78,9 @@ def generate(recipe: str, length: int, generated: int, tokenizer, count: int, se
         script = _load(script_name, arguments | {"save_dir": directory}, supervisor)
         questions = getattr(script, "QAS", None)
         if questions is not None and count > len(questions):
-            raise InputError(f"RULER's {recipe} has {len(questions)} questions; ask for no more than that.")
+            raise InputError(
+                f"RULER's {recipe} has {len(questions)} questions; ask for no more than that."
+            )
         return supervisor.run(script)
 
 
@@ -90,8 +94,12 @@ class _Supervisor:
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
         self.stopped: BaseException | None = None
-        self.tries: int | None = None  # for the current sample; None while the script searches for a size that fits
-        self.characters = self.tokens = 0  # of the longest text but those that are not twice as long
+        self.tries: int | None = (
+            None  # for the current sample; None while the script searches for a size that fits
+        )
+        self.characters = self.tokens = (
+            0  # of the longest text but those that are not twice as long
+        )
 
     def run(self, script: Any) -> list[dict]:
         """The rows that the script would have written to its file."""
@@ -142,7 +150,9 @@ class _Supervisor:
             tokens = len(self.tokenizer.tokenize(text))
             if len(text) > 2 * self.characters:
                 if tokens <= self.tokens:  # a script would lengthen the text endlessly
-                    raise InputError("a longer prompt has no more tokens with this tokenizer; give another one.")
+                    raise InputError(
+                        "a longer prompt has no more tokens with this tokenizer; give another one."
+                    )
                 self.characters, self.tokens = len(text), tokens
             return range(tokens)
         except BaseException as error:
@@ -164,7 +174,9 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
     sys.modules.update(zip(_STAND_INS, neighbours, strict=True))
     sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
 
-    spec = importlib.util.spec_from_file_location(f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py"
+    )
     assert spec and spec.loader  # always there for a .py file
     script = importlib.util.module_from_spec(spec)
     if name == "niah":
@@ -186,7 +198,9 @@ def _load_niah(loader: Loader, script: Any) -> None:
     finally:
         random_word._get_words_from_text_file = read
     script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
-    script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)  # every sample splits the same essay
+    script.sent_tokenize = lru_cache(maxsize=8)(
+        script.sent_tokenize
+    )  # every sample splits the same essay
 
 
 class _Words(Sequence):

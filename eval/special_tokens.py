@@ -17,7 +17,9 @@ from core.errors import InputError
 _EMBEDDINGS = "embeddings"  # an attribute of a tokenizer: for how many ids its model has embeddings
 
 
-def prepared(tokenizer: PreTrainedTokenizerBase, embeddings: int | None = None) -> PreTrainedTokenizerBase:
+def prepared(
+    tokenizer: PreTrainedTokenizerBase, embeddings: int | None = None
+) -> PreTrainedTokenizerBase:
     """The tokenizer, changed in place so that it puts nothing after a text.
 
     Args:
@@ -31,12 +33,16 @@ def prepared(tokenizer: PreTrainedTokenizerBase, embeddings: int | None = None) 
     if after and tokenizer.is_fast:
         names = tokenizer.convert_ids_to_tokens(before)
         specials = list(zip(names, before, strict=True))
-        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=[*names, "$A"], special_tokens=specials)
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single=[*names, "$A"], special_tokens=specials
+        )
     elif after:
         tokenizer.build_inputs_with_special_tokens = lambda ids, pair=None: [*before, *ids]
     if after and _added(tokenizer) != (before, []):
         last = tokenizer.decode(after)
-        raise InputError(f"the tokenizer puts {last!r} after every text, so after every prompt; configure it not to.")
+        raise InputError(
+            f"the tokenizer puts {last!r} after every text, so after every prompt; configure it not to."
+        )
     return tokenizer
 
 
@@ -74,8 +80,12 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str)
 
 def _added(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """The ids that the tokenizer puts before and after a text by default."""
-    text, whole = (list(tokenizer("The 1", add_special_tokens=added).input_ids) for added in (False, True))
+    text, whole = (
+        list(tokenizer("The 1", add_special_tokens=added).input_ids) for added in (False, True)
+    )
     for start in range(len(whole) - len(text) + 1 if text else 0):
         if whole[start : start + len(text)] == text:
             return whole[:start], whole[start + len(text) :]
-    raise InputError(f"the tokenizer reads 'The 1' as {whole}, which does not hold its tokens; give another tokenizer.")
+    raise InputError(
+        f"the tokenizer reads 'The 1' as {whole}, which does not hold its tokens; give another tokenizer."
+    )

@@ -24,10 +24,15 @@ SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # of d; the
 
 def n_hats(model: Model) -> list[Setting]:
     """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
-    return [(rope.PROPOSED, {"n_hat": 2 * round(share * model.geometry.head_dim / 2)}) for share in SHARES]
+    return [
+        (rope.PROPOSED, {"n_hat": 2 * round(share * model.geometry.head_dim / 2)})
+        for share in SHARES
+    ]
 
 
-def vary_n_hat(suite: Suite, tune: Step, steps: Iterable[Step], others: list[Setting]) -> Iterator[Chain]:
+def vary_n_hat(
+    suite: Suite, tune: Step, steps: Iterable[Step], others: list[Setting]
+) -> Iterator[Chain]:
     """Fine-tune the model at each n̂, and measure it by these steps.
 
     Args:

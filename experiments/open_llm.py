@@ -25,10 +25,36 @@ class OpenLLM(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(parser, "--benchmarks", existing_directory, "DIR", "parquet files in DIR/open_llm (default: the hub's)")
-        option(parser, "--tasks", str, "TASK", "benchmarks (default: all four)", list(open_llm.TASKS), several=True)
-        option(parser, "--limit", count_or_all, "N|all", "score a seeded sample of N documents of each (default: all)")
-        option(parser, "--shots", none_or_more, "N", "at most N examples per prompt (default: the paper's)")
+        option(
+            parser,
+            "--benchmarks",
+            existing_directory,
+            "DIR",
+            "parquet files in DIR/open_llm (default: the hub's)",
+        )
+        option(
+            parser,
+            "--tasks",
+            str,
+            "TASK",
+            "benchmarks (default: all four)",
+            list(open_llm.TASKS),
+            several=True,
+        )
+        option(
+            parser,
+            "--limit",
+            count_or_all,
+            "N|all",
+            "score a seeded sample of N documents of each (default: all)",
+        )
+        option(
+            parser,
+            "--shots",
+            none_or_more,
+            "N",
+            "at most N examples per prompt (default: the paper's)",
+        )
 
     def settings(self) -> dict:
         for task in self.arguments.tasks:
@@ -49,7 +75,10 @@ class OpenLLM(Experiment):
         facts = {}
         for task in self.arguments.tasks:
             documents = self._of(task, self.content)
-            facts[task] = {"documents": len(documents), "sha256": records.identity(documents=documents)}
+            facts[task] = {
+                "documents": len(documents),
+                "sha256": records.identity(documents=documents),
+            }
             if self.benchmark is None:
                 facts[task]["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
         return facts
@@ -67,14 +96,25 @@ class OpenLLM(Experiment):
                 yield from open_llm.evaluate(model, self.base.tokenizer, task, of_task, **how)
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        by_task = {task: [value["score"] for value in self._of(task, values).values()] for task in self.arguments.tasks}
-        rows = [{"task": task, "score": score} for task, scores in by_task.items() for score in scores]
+        by_task = {
+            task: [value["score"] for value in self._of(task, values).values()]
+            for task in self.arguments.tasks
+        }
+        rows = [
+            {"task": task, "score": score} for task, scores in by_task.items() for score in scores
+        ]
         # Each document's score, so that methods can be paired: they differ by less than documents do.
-        by_document = {task: [round(score, 4) for score in scores] for task, scores in by_task.items()}
+        by_document = {
+            task: [round(score, 4) for score in scores] for task, scores in by_task.items()
+        }
         return {"scores": open_llm.aggregate(rows), "by_document": by_document}
 
     def _shots(self, task: str) -> int | None:
-        return None if self.arguments.shots is None else min(self.arguments.shots, open_llm.TASKS[task].shots)
+        return (
+            None
+            if self.arguments.shots is None
+            else min(self.arguments.shots, open_llm.TASKS[task].shots)
+        )
 
     @staticmethod
     def _of(task: str, by_key: dict) -> dict:

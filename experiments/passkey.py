@@ -35,7 +35,11 @@ class Passkey(Generation):
     def settings(self) -> dict:
         quarter = self.context_length * self.factor / 4
         lengths = self.arguments.lengths or [round(quarter * count) for count in range(1, 6)]
-        fitting = {"lengths": self.that_fit("--lengths", lengths), "depths": self._depths, "keys": self.arguments.keys}
+        fitting = {
+            "lengths": self.that_fit("--lengths", lengths),
+            "depths": self._depths,
+            "keys": self.arguments.keys,
+        }
         return fitting | self.chat
 
     @property

@@ -27,19 +27,31 @@ class Perplexity(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(parser, "--lengths", count, "TOKENS", "window lengths (default: L and L')", several=True)
+        option(
+            parser, "--lengths", count, "TOKENS", "window lengths (default: L and L')", several=True
+        )
         step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
         option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)
-        option(parser, "--tokens", count_or_all, "N|all", "score the first N tokens of each text (default: all)")
+        option(
+            parser,
+            "--tokens",
+            count_or_all,
+            "N|all",
+            "score the first N tokens of each text (default: all)",
+        )
 
     @functools.cached_property
     def strides(self) -> dict[int, int]:
         """The stride of each window length."""
         lengths = self.arguments.lengths or [self.context_length, self.extended_length]
-        strides = {length: self.arguments.stride or max(min(STRIDE, length // 2), 1) for length in lengths}
+        strides = {
+            length: self.arguments.stride or max(min(STRIDE, length // 2), 1) for length in lengths
+        }
         for length, step in strides.items():
-            perplexity.windows(length + 1, length, step, len(self.bos))  # refuses an impossible stride before any work
+            perplexity.windows(
+                length + 1, length, step, len(self.bos)
+            )  # refuses an impossible stride before any work
         return strides
 
     def settings(self) -> dict:
@@ -49,7 +61,9 @@ class Perplexity(Experiment):
         return settings | texts.bos_for_record(self.bos)
 
     def suffix(self) -> str:
-        return "" if self.arguments.tokens else "_whole"  # a record of whole texts stands beside that of an excerpt
+        return (
+            "" if self.arguments.tokens else "_whole"
+        )  # a record of whole texts stands beside that of an excerpt
 
     def data(self) -> dict:
         self.books = texts.chosen(self.arguments)
@@ -58,7 +72,10 @@ class Perplexity(Experiment):
 
     def samples(self) -> dict[str, tuple]:
         """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
-        self.ids = {book.title: texts.tokens(self.base.tokenizer, book, self.arguments.tokens) for book in self.books}
+        self.ids = {
+            book.title: texts.tokens(self.base.tokenizer, book, self.arguments.tokens)
+            for book in self.books
+        }
         spans, before = {}, len(self.bos)
         for length, step in sorted(self.strides.items(), reverse=True):
             for title, ids in self.ids.items():
@@ -79,7 +96,9 @@ class Perplexity(Experiment):
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
         summary = {"scores": perplexity.aggregate(values, run["lengths"])}
-        summary["by_window"] = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
+        summary["by_window"] = {
+            key: [value["sum"], value["tokens"]] for key, value in values.items()
+        }
         return summary
 
 

@@ -28,7 +28,15 @@ class Ruler(Generation):
     def add_options(parser) -> None:
         lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
         option(parser, "--lengths", count, "TOKENS", lengths, several=True)
-        option(parser, "--tasks", str, "TASK", "tasks to run (default: all 13)", list(ruler.TASKS), several=True)
+        option(
+            parser,
+            "--tasks",
+            str,
+            "TASK",
+            "tasks to run (default: all 13)",
+            list(ruler.TASKS),
+            several=True,
+        )
         option(parser, "--samples", count, "N", "samples per task and length", 500)
         option(parser, "--seed", seed, "N", "seed of the generator", 42)
         Ruler.add_prompt_options(parser, "tasks")
@@ -36,7 +44,9 @@ class Ruler(Generation):
     def settings(self) -> dict:
         for task in self.arguments.tasks:
             check_choice(task, "task", ruler.TASKS)
-        tasks = self.that_fit("--tasks", [task for task in ruler.TASKS if task in self.arguments.tasks])
+        tasks = self.that_fit(
+            "--tasks", [task for task in ruler.TASKS if task in self.arguments.tasks]
+        )
         seeded = {"samples": self.arguments.samples, "seed": self.arguments.seed}
         return {"lengths": self._lengths, "tasks": tasks, **seeded, **self.chat}
 
@@ -64,7 +74,9 @@ class Ruler(Generation):
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = key.split("/")[1]
-        return Request(key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate)
+        return Request(
+            key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate
+        )
 
     def _encoded(self, task: str, prompt: str) -> tuple[int, ...]:
         _, begun = ruler.parted(task, prompt)
@@ -78,7 +90,9 @@ class Ruler(Generation):
         rows = []
         for key, value in values.items():
             length, task, index = key.split("/")
-            rows.append({"task": task, "length": int(length), "index": int(index), "score": value["score"]})
+            rows.append(
+                {"task": task, "length": int(length), "index": int(index), "score": value["score"]}
+            )
         return {"scores": ruler.aggregate(rows)}
 
 

@@ -47,7 +47,14 @@ class TimeCost(Experiment):
     def add_options(parser) -> None:
         option(parser, "--length", count, "TOKENS", "tokens per sequence", 2048)
         option(parser, "--repeats", count, "N", "at most N rounds", 1000)
-        option(parser, "--precision", number, "P", "stop when the ratio of PI to itself is known to within P", 0.01)
+        option(
+            parser,
+            "--precision",
+            number,
+            "P",
+            "stop when the ratio of PI to itself is known to within P",
+            0.01,
+        )
         saving = "for long sequences: recompute activations in the training step and never hold all logits"
         parser.add_argument("--checkpointing", action="store_true", help=saving)
 
@@ -57,9 +64,16 @@ class TimeCost(Experiment):
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
         if rope.TIME_REFERENCE not in [method for method, _ in settings]:
-            raise InputError(f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of --method.")
-        compared = {records.run_name(method, self.factor, options): (method, options) for method, options in settings}
-        reference = next(name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE)
+            raise InputError(
+                f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of --method."
+            )
+        compared = {
+            records.run_name(method, self.factor, options): (method, options)
+            for method, options in settings
+        }
+        reference = next(
+            name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE
+        )
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -93,16 +107,22 @@ class TimeCost(Experiment):
                 rounds.append(done.entries[str(turn)])
                 bar.update()
                 control = [row for row in scores(rounds, compared, reference) if row["again"]]
-                if turn >= LEAST and all(row["high"] - row["low"] <= 2 * given.precision for row in control):
+                if turn >= LEAST and all(
+                    row["high"] - row["low"] <= 2 * given.precision for row in control
+                ):
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
         self.finish(run | {"scores": scores(rounds, compared, reference)}, file, seconds)
 
-    def round(self, compared: dict, works: dict[str, Work], turn: int) -> dict[str, dict[str, float]]:
+    def round(
+        self, compared: dict, works: dict[str, Work], turn: int
+    ) -> dict[str, dict[str, float]]:
         """Seconds of a training step (forward and backward) and of a forward pass, by method, in random order."""
         model = self.loaded
         vocabulary = model.config.get_text_config().vocab_size
-        tokens = torch.randint(vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0))
+        tokens = torch.randint(
+            vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0)
+        )
         tokens, names, seconds = tokens.to(model.device), list(compared), {}
         random.Random(turn).shuffle(names)
         for name in names:
@@ -124,7 +144,9 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
     rows = []
     for name, (method, options) in compared.items():
         for phase in ("train", "test"):
-            seconds, of_pi = (np.array([row[which][phase] for row in rounds]) for which in (name, reference))
+            seconds, of_pi = (
+                np.array([row[which][phase] for row in rounds]) for which in (name, reference)
+            )
             row = {"run": name, "method": method, "options": options_for_record(method, options)}
             row |= {"again": name.endswith("_again"), "phase": phase}
             row |= {"seconds": float(np.median(seconds)), "rounds": len(rounds)}
@@ -135,8 +157,16 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
 def _median_ratio(values: np.ndarray) -> dict[str, float]:
     """The median with its 95 % interval by order statistics; below six values, too few for that, the range."""
     few = len(values) < 6
-    interval = (min(values), max(values)) if few else quantile_test(values, q=1, p=0.5).confidence_interval()
-    return {"relative_to_pi": float(np.median(values)), "low": float(interval[0]), "high": float(interval[1])}
+    interval = (
+        (min(values), max(values))
+        if few
+        else quantile_test(values, q=1, p=0.5).confidence_interval()
+    )
+    return {
+        "relative_to_pi": float(np.median(values)),
+        "low": float(interval[0]),
+        "high": float(interval[1]),
+    }
 
 
 def _seconds(work, model, tokens: torch.Tensor) -> float:

@@ -25,21 +25,30 @@ from experiments.kit import command_line, records
 from experiments.kit.setting_disturbance import per_pair
 
 # What is measured anew; what is beyond the paper is left out where it is not there.
-MEASURED = "perplexity --model tiny --method dprope", "loss_by_position --model smollm2 --method dprope --packaged 1"
+MEASURED = (
+    "perplexity --model tiny --method dprope",
+    "loss_by_position --model smollm2 --method dprope --packaged 1",
+)
 PRINTED = 5e-3  # the largest relative difference from the paper's disturbances
 _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.verify")
-    parser.add_argument("measured", type=Path, nargs="?", help="compare the records in this directory; measure none")
-    command_line.option(parser, "--tolerance", command_line.number, "N", "largest absolute difference allowed", 2e-3)
+    parser.add_argument(
+        "measured", type=Path, nargs="?", help="compare the records in this directory; measure none"
+    )
+    command_line.option(
+        parser, "--tolerance", command_line.number, "N", "largest absolute difference allowed", 2e-3
+    )
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
 
     differing = 0 if arguments.measured else compare_with_paper()
     differing += compare(
-        arguments.measured or measured_anew(), arguments.results or records.RESULTS, arguments.tolerance
+        arguments.measured or measured_anew(),
+        arguments.results or records.RESULTS,
+        arguments.tolerance,
     )
     sys.exit(1 if differing else 0)
 
@@ -53,7 +62,9 @@ def compare_with_paper() -> int:
         differing += not difference <= PRINTED
         print(f"{difference:12.1e}  of the paper's disturbance of {method} at s = {factor:g}")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
-    print(f"{len(published())} disturbances; {verdict} the paper's (relative tolerance {PRINTED:g}).")
+    print(
+        f"{len(published())} disturbances; {verdict} the paper's (relative tolerance {PRINTED:g})."
+    )
     return differing
 
 
@@ -71,7 +82,11 @@ def measured_anew() -> Path:
 
 def compare(measured: Path, results: Path, tolerance: float) -> int:
     """Print each record's largest difference from the one of the same name in `results`; how many differ."""
-    files, differing, new = sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL), 0, 0
+    files, differing, new = (
+        sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL),
+        0,
+        0,
+    )
     if not files:
         raise InputError(f"no records under {measured}; measure first.")
     for file in files:
@@ -84,10 +99,14 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
         differing += difference > tolerance
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
-        raise InputError(f"none of these {new} records has a counterpart under {results}; give another --results.")
+        raise InputError(
+            f"none of these {new} records has a counterpart under {results}; give another --results."
+        )
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
-    print(f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {tolerance:g}).")
+    print(
+        f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {tolerance:g})."
+    )
     return differing
 
 
@@ -102,7 +121,9 @@ def largest_difference(first: object, second: object) -> float:
         if len(first) != len(second):
             return math.inf
         return max(map(largest_difference, first, second), default=0.0)
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in (first, second)):
+    if all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (first, second)
+    ):
         return abs(first - second)
     return 0.0 if (type(first), first) == (type(second), second) else math.inf
 

@@ -22,8 +22,12 @@ def build(results: Results) -> Figure:
     figure, columns = plt.subplots(1, len(pairs), figsize=(style.PAGE, 2.1), squeeze=False)
     for axes, angles, span, letter in zip(columns[0], pairs, spans, "ab"):
         histograms.steps(axes, angles, span)
-        axes.set_title(f"({letter}) pair {angles.pair}, wavelength {angles.wavelength:,.0f} tokens", loc="left")
-        axes.set_xlabel(f"rotary angle (degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})")
+        axes.set_title(
+            f"({letter}) pair {angles.pair}, wavelength {angles.wavelength:,.0f} tokens", loc="left"
+        )
+        axes.set_xlabel(
+            f"rotary angle (degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})"
+        )
         ticks = [span * i // 6 for i in range(7)]
         axes.set_xticks(ticks, [f"{360 * tick / histograms.INTERVALS:g}" for tick in ticks])
         axes.set_xlim(0, span)

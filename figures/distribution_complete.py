@@ -20,7 +20,9 @@ def build(results: Results) -> Figure:
     pairs = histograms.pair_angles(results, PAIRS)
     intervals = histograms.INTERVALS
     panels = list(itertools.product(pairs, ("interpolated", "extrapolated")))
-    figure, grid = plt.subplots(len(panels), 1, figsize=(style.PAGE, 0.2 + 1.1 * len(panels)), sharex=True)
+    figure, grid = plt.subplots(
+        len(panels), 1, figsize=(style.PAGE, 0.2 + 1.1 * len(panels)), sharex=True
+    )
     for axes, (angles, name) in zip(grid, panels):
         histograms.steps(axes, angles, intervals, (name,))
         axes.set_title(f"pair {angles.pair}, {name}", loc="left")

@@ -17,15 +17,21 @@ PAIRS, SHOWN = (6, 22), 24
 def build(results: Results) -> Figure:
     """Computed from the model's geometry."""
     pairs = histograms.pair_angles(results, PAIRS)
-    figure, rows = plt.subplots(len(pairs), 1, figsize=(style.COLUMN, 3.2), sharex=True, squeeze=False)
+    figure, rows = plt.subplots(
+        len(pairs), 1, figsize=(style.COLUMN, 3.2), sharex=True, squeeze=False
+    )
     for axes, angles in zip(rows[:, 0], pairs):
         for offset, (name, colour) in zip((-0.3, 0, 0.3), histograms.COLOURS.items()):
             heights = angles.frequency[name][:SHOWN]
             label = name.replace("pretrained", "pre-trained")
-            axes.bar(np.arange(len(heights)) + offset, heights, width=0.3, color=colour, label=label)
+            axes.bar(
+                np.arange(len(heights)) + offset, heights, width=0.3, color=colour, label=label
+            )
         axes.set_title(f"pair {angles.pair}", loc="left")
         axes.set_ylabel("frequency (%)")
         axes.grid(axis="x", visible=False)
-    rows[-1, 0].set_xlabel(f"interval k of b = {histograms.INTERVALS} (width {360 / histograms.INTERVALS:g}°)")
+    rows[-1, 0].set_xlabel(
+        f"interval k of b = {histograms.INTERVALS} (width {360 / histograms.INTERVALS:g}°)"
+    )
     style.one_legend(figure, [rows[0, 0]], 3)
     return figure

@@ -21,18 +21,33 @@ def build(results: Results) -> Figure:
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
     seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)
     curve = np.linspace(0, longer[-1] + 1, 600)
-    seen_style = {"marker": "o", "linestyle": "none", "color": "#009E73", "markersize": 4, "label": "pre-trained"}
+    seen_style = {
+        "marker": "o",
+        "linestyle": "none",
+        "color": "#009E73",
+        "markersize": 4,
+        "label": "pre-trained",
+    }
 
     upper.plot(curve, np.cos(curve * THETA), color="#bbbbbb", linewidth=0.8)
     upper.plot(seen, np.cos(seen * THETA), **seen_style)
     beyond = longer[LENGTH:]
-    upper.plot(beyond, np.cos(beyond * THETA), "s", color="#0072B2", markersize=3.5, label="unseen position")
+    upper.plot(
+        beyond,
+        np.cos(beyond * THETA),
+        "s",
+        color="#0072B2",
+        markersize=3.5,
+        label="unseen position",
+    )
     upper.set_title("extrapolation: position m, angle m·θ", loc="left")
 
     lower.plot(curve / FACTOR, np.cos(curve / FACTOR * THETA), color="#bbbbbb", linewidth=0.8)
     lower.plot(seen, np.cos(seen * THETA), **seen_style)
     between = longer[longer % FACTOR != 0] / FACTOR
-    lower.plot(between, np.cos(between * THETA), "x", color="#D55E00", markersize=4, label="unseen angle")
+    lower.plot(
+        between, np.cos(between * THETA), "x", color="#D55E00", markersize=4, label="unseen angle"
+    )
     lower.set_title("interpolation: position m, angle m·θ/s", loc="left")
     lower.set_xlabel("position index that the rotation stands for")
 

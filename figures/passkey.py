@@ -28,12 +28,19 @@ def build(results: Results) -> Figure:
     """
     results.require("passkey")
     listed = in_comparison(results.model)
-    untrained, tuned = (compared(results, "passkey", trained).only(listed).rows for trained in (False, True))
+    untrained, tuned = (
+        compared(results, "passkey", trained).only(listed).rows for trained in (False, True)
+    )
     # The model that was not extended is the same at every factor.
     plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
-    states = [[row for row in rows if row.setting.method not in (None, rope.ORIGINAL)] for rows in (untrained, tuned)]
+    states = [
+        [row for row in rows if row.setting.method not in (None, rope.ORIGINAL)]
+        for rows in (untrained, tuned)
+    ]
     if not (plain or states[0] or states[1]):
-        raise results.lacks("record of passkey besides ablations and factors from a file", "passkey")
+        raise results.lacks(
+            "record of passkey besides ablations and factors from a file", "passkey"
+        )
     curves = {
         f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
         for (_, state), rows in zip(STATES, states)
@@ -44,12 +51,20 @@ def build(results: Results) -> Figure:
     panels = {title: style.panels(rows) for title, rows in curves.items()}
     drawn = style.styles(*(panel for own in panels.values() for panel in own))
     mapped = plain + sorted(states[True] or states[False], key=lambda row: row.setting.factor)
-    heights = [1.45 * sum(map(style.lines_of, panels.values())), 0.5 + 0.8 * -(-len(mapped) // COLUMNS)]
+    heights = [
+        1.45 * sum(map(style.lines_of, panels.values())),
+        0.5 + 0.8 * -(-len(mapped) // COLUMNS),
+    ]
     figure = plt.figure(figsize=(style.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
     for title, placed in style.small_multiples(upper, panels).items():
         for axes, panel in zip(placed, panels[title]):
-            _curves(axes, [curves[title][setting] for setting in panel], drawn, results.model.context_length)
+            _curves(
+                axes,
+                [curves[title][setting] for setting in panel],
+                drawn,
+                results.model.context_length,
+            )
         placed[0].set_ylabel("passkeys found")
     _heat_maps(lower, mapped)
     state = "methods fine-tuned, the original as it is" if states[True] else "without training"
@@ -61,10 +76,14 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
     ends, colours = {}, {}
     for index, row in enumerate(rows):
         seeds = [run["scores"]["by_length"] for run in row.runs]
-        step = 0.012 * max(cell["length"] for cell in seeds[0]) / 1024  # side by side, or the intervals hide each other
+        step = (
+            0.012 * max(cell["length"] for cell in seeds[0]) / 1024
+        )  # side by side, or the intervals hide each other
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
-        mean, low, high = (stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high"))
+        mean, low, high = (
+            stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high")
+        )
         mean, low, high = mean.mean(axis=0), low.min(axis=0), high.max(axis=0)
         axes.errorbar(
             length,
@@ -77,7 +96,10 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
             markersize=2,
             **style.line(drawn[row.setting]),
         )
-        ends[row.setting.name], colours[row.setting.name] = (length[-1], mean[-1]), drawn[row.setting][0]
+        ends[row.setting.name], colours[row.setting.name] = (
+            (length[-1], mean[-1]),
+            drawn[row.setting][0],
+        )
     style.mark_length(axes, context_length / 1024)
     if (factor := max(row.setting.factor for row in rows)) > 1:
         style.mark_length(axes, context_length * factor / 1024, "L′")
@@ -92,7 +114,9 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
 
 def _heat_maps(figure: SubFigure, rows: list[Row]) -> None:
     """A map of each row."""
-    grid = figure.subplots(-(-len(rows) // COLUMNS), min(len(rows), COLUMNS), squeeze=False, sharey=True).ravel()
+    grid = figure.subplots(
+        -(-len(rows) // COLUMNS), min(len(rows), COLUMNS), squeeze=False, sharey=True
+    ).ravel()
     for index, (axes, row) in enumerate(zip(grid, rows)):
         image = _heat_map(axes, row)
         axes.tick_params(labelbottom=index + COLUMNS >= len(rows))  # the lowest of its column
@@ -109,11 +133,15 @@ def _heat_map(axes: Axes, row: Row):
     depths = sorted({cell["depth"] for cell in cells})
     values = np.zeros((len(depths), len(lengths)))
     for cell in cells:  # as many of each as there are seeds
-        values[depths.index(cell["depth"]), lengths.index(cell["length"])] += cell["mean"] / len(row.runs)
+        values[depths.index(cell["depth"]), lengths.index(cell["length"])] += cell["mean"] / len(
+            row.runs
+        )
     image = axes.imshow(values, vmin=0, vmax=1, cmap="cividis", aspect="auto")
     axes.set_xticks(range(len(lengths)), [f"{length / 1024:.3g}" for length in lengths])
     axes.set_yticks(range(len(depths)), [f"{depth:.2g}" for depth in depths])
     extended = row.setting.method not in (None, rope.ORIGINAL)
-    axes.set_title(row.setting.name + (f", s = {row.setting.factor:g}" if extended else ""), loc="left")
+    axes.set_title(
+        row.setting.name + (f", s = {row.setting.factor:g}" if extended else ""), loc="left"
+    )
     axes.grid(visible=False)
     return image

@@ -36,15 +36,21 @@ def _lines(measured: Results) -> Iterator[dict]:
         for factor in measured.model.factors:
             for setting in disturbance.settings(measured, factor):
                 computed = Score(disturbance.compute(measured.model.plain, setting).average)
-                yield from _of(measured, setting, False, "disturbance", {"average": computed}, "10⁻³ nat")
+                yield from _of(
+                    measured, setting, False, "disturbance", {"average": computed}, "10⁻³ nat"
+                )
     for experiment, (of, unit) in SCORES.items():
         for trained, _ in STATES:
-            for row in (row for rows in comparisons(measured, experiment, trained) for row in rows.rows):
+            for row in (
+                row for rows in comparisons(measured, experiment, trained) for row in rows.rows
+            ):
                 yield from _of(measured, row.setting, trained, experiment, row.scores(of), unit)
     for record in measured.records("time_cost"):
         for row in (row for row in record["scores"] if not row["again"]):
             setting = Setting.of(row | {"factor": record["factor"]})
-            times = {row["phase"]: Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])}
+            times = {
+                row["phase"]: Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+            }
             yield from _of(measured, setting, False, "time_cost", times, "of PI's time")
 
 
@@ -53,7 +59,12 @@ def _of(
 ) -> Iterator[dict]:
     given = [*setting.options, *([("rate", setting.rate)] if setting.rate else [])]
     options = " ".join(f"{name}={value}" for name, value in given)
-    line = {"model": measured.model.name, "method": setting.method, "options": options, "factor": setting.factor}
+    line = {
+        "model": measured.model.name,
+        "method": setting.method,
+        "options": options,
+        "factor": setting.factor,
+    }
     line |= {"trained": trained, "experiment": experiment}
     for metric, score in scores.items():
         if score is not None:

@@ -106,7 +106,9 @@ class Sentence:
         one_row = pairs["method_other"].isin((rope.ORIGINAL, _CLEX))
         pairs = pairs[one_row | (pairs["factor"] == pairs["factor_other"])]
         pairs = pairs.assign(value=_UNITS[self.unit](pairs["score"], pairs["score_other"]))
-        return pairs.loc[self._decides(pairs.groupby("method_other")["value"])].set_index("method_other")
+        return pairs.loc[self._decides(pairs.groupby("method_other")["value"])].set_index(
+            "method_other"
+        )
 
     def check(self) -> Check:
         """By the RULE."""
@@ -123,7 +125,11 @@ class Sentence:
             same = (rows["value"] - self.printed).abs() <= 0.5 * 10**-self._digits + 1e-9
             named = " and ".join(rope.METHODS[method].title for method in rows.index[same])
             kind = "" if same[decides] else OMISSION if named else SLIP
-            why = f"It is the number against {named}." if named else "The table gives it against no method."
+            why = (
+                f"It is the number against {named}."
+                if named
+                else "The table gives it against no method."
+            )
         printed = _NO_NUMBER if self.printed is None else self.printed_as
         return Check(self.where, f"{self.what} ({self.metric})", printed, derived, kind, why)
 
@@ -135,7 +141,9 @@ def _scores(table: str, metric: str) -> pd.DataFrame:
         return frame[["method", "factor", "score"]].assign(model=_GEOMETRY)
     frame = averaged(table, metric)
     right = (frame["score"] - frame["derived"]).abs() <= ROUNDING
-    return frame.assign(score=frame["score"].where(right, frame["derived"]))[["model", "method", "factor", "score"]]
+    return frame.assign(score=frame["score"].where(right, frame["derived"]))[
+        ["model", "method", "factor", "score"]
+    ]
 
 
 _LESS = {"table": "disturbance", "metric": "mean over pairs", "unit": "% less"}
@@ -182,16 +190,25 @@ def checks() -> list[Check]:
 def other_sentences() -> Iterator[Check]:
     """What else the text says of the tables."""
 
-    def true(where: str, what: str, holds: bool, derived: str, kind: str = SLIP, why: str = "") -> Check:
+    def true(
+        where: str, what: str, holds: bool, derived: str, kind: str = SLIP, why: str = ""
+    ) -> Check:
         return Check(where, what, _NO_NUMBER, derived, "" if holds else kind, why)
 
-    what, why = "table that the drops of 0.12 and 0.53 are read from", "The text refers to the wrong table."
+    what, why = (
+        "table that the drops of 0.12 and 0.53 are read from",
+        "The text refers to the wrong table.",
+    )
     yield Check("section 4.3", what, "LongBench-E", "Open LLM", SLIP, why)
     for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         near, far = (_rows("longbench_e", model=model, metric=m) for m in ("4-8k", "8k+"))
         near, far = (rows[rows["factor"] >= 4].set_index("method")["score"] for rows in (near, far))
         change = (far - near).round(2)
-        less = [rope.METHODS[method].title for method in change.index if change[method] > change[rope.PROPOSED]]
+        less = [
+            rope.METHODS[method].title
+            for method in change.index
+            if change[method] > change[rope.PROPOSED]
+        ]
         what = (f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than half as much), "
                 f"{rope.METHODS[other].title} does not")  # fmt: skip
         why = f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than DPRoPE."
@@ -204,37 +221,57 @@ def other_sentences() -> Iterator[Check]:
     yield true("section 5.2", what, spread < 0.1, f"range {spread:.2f}", JUDGEMENT)
     falling = n_hat.loc[[56, 64, 72, 80]]
     listed = ", ".join(f"{score:.2f}" for score in falling)
-    yield true("section 5.2", "the average falls as n̂ falls below 80", falling.is_monotonic_increasing, listed)
+    yield true(
+        "section 5.2",
+        "the average falls as n̂ falls below 80",
+        falling.is_monotonic_increasing,
+        listed,
+    )
     intervals = _rows("intervals_longbench_e", metric="Avg.").set_index("intervals")["score"]
     fine = intervals.loc[[90, 180, 360]]
     spread, loss = fine.max() - fine.min(), fine.min() - intervals.loc[720]
     what = "b = 720 falls (here: by more than b = 90 … 360 differ)"
-    yield true("section 5.3", what, loss > spread, f"falls {loss:.2f}, range {spread:.2f}", JUDGEMENT)
+    yield true(
+        "section 5.3", what, loss > spread, f"falls {loss:.2f}, range {spread:.2f}", JUDGEMENT
+    )
     means = published.table("intervals_open_llm").groupby("intervals")["score"].mean()
     spread = float(means.max() - means.min())
     what = "b does not influence Open LLM (here: four tasks' mean by less than 0.22)"
     yield true("section 5.3", what, spread < 0.22, f"range {spread:.2f}", JUDGEMENT)
 
-    ruler = published.table("ruler").pivot(index=["model", "method"], columns="metric", values="score")
+    ruler = published.table("ruler").pivot(
+        index=["model", "method"], columns="metric", values="score"
+    )
     for model, scores in ruler.groupby("model", sort=False):
         scores = scores.droplevel("model")
         before, after = scores.loc[rope.ORIGINAL], scores.drop(rope.ORIGINAL)
-        holds = after["4k"].max() < before["4k"] and all(after[m].min() > before[m] for m in ("8k", "16k"))
+        holds = after["4k"].max() < before["4k"] and all(
+            after[m].min() > before[m] for m in ("8k", "16k")
+        )
         what = f"RULER: every extended {model} loses at 4k and gains at 8k and 16k"
         yield true("section B.2", what, holds, f"at 4k: {_list(scores['4k'].to_dict())}")
     for model, rows in _rows("time_cost", phase="test").groupby("model", sort=False):
         times = rows.set_index("method")["relative_to_pi"].to_dict()
         what = f"DPRoPE takes no more time than PI and YaRN, CLEX more, {model}"
-        holds = times[rope.PROPOSED] <= min(times[rope.TIME_REFERENCE], times[rope.BASELINE]) < times[_CLEX]
+        holds = (
+            times[rope.PROPOSED]
+            <= min(times[rope.TIME_REFERENCE], times[rope.BASELINE])
+            < times[_CLEX]
+        )
         yield true("sections 3.2, B.2", what, holds, _list(times))
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         label, size = row.printed_label, row.model.removeprefix("LLaMA2-")
-        kind, why = "" if label == size else SLIP, "The table has two blocks of 7B; the second is of 13B."
+        kind, why = (
+            "" if label == size else SLIP,
+            "The table has two blocks of 7B; the second is of 13B.",
+        )
         yield Check(TITLES["perplexity"], f"label of the {row.model} rows", label, size, kind, why)
 
 
 def _list(values: dict[str, float]) -> str:
-    return ", ".join(f"{rope.METHODS[method].title} {number(value, 2)}" for method, value in values.items())
+    return ", ".join(
+        f"{rope.METHODS[method].title} {number(value, 2)}" for method, value in values.items()
+    )
 
 
 def _rows(table: str, **values: str | int) -> pd.DataFrame:
@@ -271,11 +308,22 @@ def compared() -> Table:
     rows = []
     for sentence in SENTENCES:
         values, check = sentence.values()["value"], sentence.check()
-        texts = {method: number(value, 2, sign=sentence.unit == "points") for method, value in values.items()}
-        cells = [Cell(texts.get(each, NONE), bold=each in texts and each in sentence.against) for each in _ALL]
+        texts = {
+            method: number(value, 2, sign=sentence.unit == "points")
+            for method, value in values.items()
+        }
+        cells = [
+            Cell(texts.get(each, NONE), bold=each in texts and each in sentence.against)
+            for each in _ALL
+        ]
         first = Cell(f"{check.where}: {check.what}")
         rows.append((first, Cell(sentence.printed_as), *cells, Cell(check.kind or "agrees")))
-    header = ("Sentence", "Printed", *(sentence_case(rope.METHODS[method].title) for method in _ALL), "Outcome")
+    header = (
+        "Sentence",
+        "Printed",
+        *(sentence_case(rope.METHODS[method].title) for method in _ALL),
+        "Outcome",
+    )
     caption = f"Sentences of the paper that compare methods. {RULE} In bold: the methods that the sentence covers."
     return Table("audit_sentences", caption, (Block("", header, tuple(rows)),))
 

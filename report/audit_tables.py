@@ -42,7 +42,13 @@ _PARTS = {
     ("n_hat_longbench_e", "Avg."): _LENGTHS,
     ("intervals_longbench_e", "Avg."): _LENGTHS,
 }
-_KEYS = {"model": "", "method": "", "factor": "s = ", "n_hat": "n̂ = ", "intervals": "b = "}  # what was run
+_KEYS = {
+    "model": "",
+    "method": "",
+    "factor": "s = ",
+    "n_hat": "n̂ = ",
+    "intervals": "b = ",
+}  # what was run
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,14 @@ def averages() -> Iterator[Check]:
             printed, derived = row["score"], row["derived"]
             kind = "" if abs(printed - derived) <= ROUNDING else SLIP
             why = "It is not the mean of its row."
-            yield Check(TITLES[table], f"{metric} of {_run(row)}", f"{printed:.2f}", f"{derived:.3f}", kind, why)
+            yield Check(
+                TITLES[table],
+                f"{metric} of {_run(row)}",
+                f"{printed:.2f}",
+                f"{derived:.3f}",
+                kind,
+                why,
+            )
 
 
 def averaged(table: str, metric: str) -> pd.DataFrame:
@@ -85,7 +98,9 @@ def averaged(table: str, metric: str) -> pd.DataFrame:
     frame, parts = published.table(table), _PARTS[table, metric]
     keys = [key for key in _KEYS if key in frame]
     rows = frame[frame["metric"].isin(parts)].groupby(keys, dropna=False)["score"]
-    return frame[frame["metric"] == metric].merge(rows.mean().rename("derived").reset_index(), on=keys)
+    return frame[frame["metric"] == metric].merge(
+        rows.mean().rename("derived").reset_index(), on=keys
+    )
 
 
 def bold_entries() -> Iterator[Check]:
@@ -94,9 +109,15 @@ def bold_entries() -> Iterator[Check]:
     for table, title in TITLES.items():
         frame = published.table(table)
         score = columns.get(table, "score")
-        by = [name for name in ("model", "metric" if "metric" in frame else "context_length") if name in frame]
+        by = [
+            name
+            for name in ("model", "metric" if "metric" in frame else "context_length")
+            if name in frame
+        ]
         for key, group in frame.groupby(by, sort=False):
-            best = group[group[score] == (group[score].min() if table in columns else group[score].max())]
+            best = group[
+                group[score] == (group[score].min() if table in columns else group[score].max())
+            ]
             marked = group[group["bold"] == 1]
             some = 0 < len(marked) < len(best) and set(marked.index) < set(best.index)
             yield Check(
@@ -118,7 +139,11 @@ def repeated_rows() -> Iterator[Check]:
         ("intervals_open_llm", "open_llm", "intervals", 360),
     ):
         own, rows = published.table(table), published.table(main)
-        there = rows[(rows["model"] == "LLaMA2-13B") & (rows["method"] == rope.PROPOSED) & (rows["factor"] == 2)]
+        there = rows[
+            (rows["model"] == "LLaMA2-13B")
+            & (rows["method"] == rope.PROPOSED)
+            & (rows["factor"] == 2)
+        ]
         scores = there.set_index("metric")["score"]
         for row in own[own[key] == default].itertuples():
             elsewhere, kind, why = float(scores[row.metric]), "", ""
@@ -126,7 +151,10 @@ def repeated_rows() -> Iterator[Check]:
                 kind, why = SLIP, "It is the same run."
                 if (table, row.metric) in _PARTS and abs(row.score - elsewhere) <= ROUNDING:
                     means = averaged(table, row.metric).set_index(key)["derived"]
-                    kind, why = ROUNDED, f"It is the same run, whose printed scores average {means[default]:.3f}."
+                    kind, why = (
+                        ROUNDED,
+                        f"It is the same run, whose printed scores average {means[default]:.3f}.",
+                    )
             what = f"{row.metric} of {_KEYS[key]}{default} repeats the {TITLES[main]}"
             yield Check(TITLES[table], what, f"{row.score:.2f}", f"{elsewhere:.2f}", kind, why)
 
@@ -136,4 +164,6 @@ def _run(row: dict) -> str:
     keys = {key: row[key] for key in _KEYS if pd.notna(row.get(key))}
     if method := keys.get("method"):
         keys["method"] = rope.METHODS[method].title
-    return ", ".join(value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in keys.items())
+    return ", ".join(
+        value if isinstance(value, str) else f"{_KEYS[key]}{value:g}" for key, value in keys.items()
+    )

@@ -62,13 +62,21 @@ def table(claims: list[list[Tested]]) -> str:
     """CSV with a row for each claim and model: the number that tells most, its interval or its texts, the outcome."""
     rows = []
     for one in (one for models in claims for one in models):
-        row = {"key": one.claim.key, "claim": one.claim.text, "section": one.claim.where, "outcome": one.verdict}
+        row = {
+            "key": one.claim.key,
+            "claim": one.claim.text,
+            "section": one.claim.where,
+            "outcome": one.verdict,
+        }
         if one.model:
             telling = one.telling
             score = telling.interval
             row |= {"model": one.model.name, "measured_on": telling.measured_on}
             row |= {"factor": telling.factor, "metric": telling.metric, "what": telling.what}
             row |= {"mean": score.mean, "low": score.low, "high": score.high, "unit": telling.unit}
-            row |= {"paper": telling.papers, "texts": " ".join(f"{value:.6g}" for value in score.texts)}
+            row |= {
+                "paper": telling.papers,
+                "texts": " ".join(f"{value:.6g}" for value in score.texts),
+            }
         rows.append(row)
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.6g")

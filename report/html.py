@@ -51,7 +51,11 @@ def build(folder: Path) -> str:
     written = {file.resolve(): text for file, text in pages(folder).items() if file.suffix == ".md"}
     if folder.resolve() == RESULTS:
         by_hand = [*RESULTS.rglob("*.md"), *(ROOT / "models").glob("*/README.md")]
-        written |= {file: file.read_text(encoding="utf-8") for file in sorted(by_hand) if file not in written}
+        written |= {
+            file: file.read_text(encoding="utf-8")
+            for file in sorted(by_hand)
+            if file not in written
+        }
     top = folder.resolve().parent
     names = {file: quote(file.relative_to(top).with_suffix("").as_posix()) for file in written}
     order = sorted(written, key=lambda file: (file != ROOT / "README.md", file.name != "claims.md"))
@@ -60,15 +64,21 @@ def build(folder: Path) -> str:
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     contents, main = [], []
     for file in order:
-        tokens = parser.parse(re.sub(r"\A<!--.*?-->\n", "", written[file]))  # what a page was written from
+        tokens = parser.parse(
+            re.sub(r"\A<!--.*?-->\n", "", written[file])
+        )  # what a page was written from
         headings = list(_headings(tokens, names[file]))
         for token in tokens:
             _embed(token.children or (), file, names, top / "figures")
         contents.append(_contents(headings))
         body = parser.renderer.render(tokens, parser.options, {})
         main.append(f'<article id="{names[file]}">\n{body}</article>')
-    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
-    return _FRAME.format(style=style, contents="\n".join(contents), main="\n".join(main), script=script)
+    style, script = (
+        (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+    )
+    return _FRAME.format(
+        style=style, contents="\n".join(contents), main="\n".join(main), script=script
+    )
 
 
 def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, str]]:
@@ -85,9 +95,17 @@ def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, st
 
 def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
     """A page's title and its sections, as links."""
-    first, *others = (f'<a href="#{name}">{escape(words)}</a>' for tag, words, name in headings if tag in ("h1", "h2"))
+    first, *others = (
+        f'<a href="#{name}">{escape(words)}</a>'
+        for tag, words, name in headings
+        if tag in ("h1", "h2")
+    )
     sections = "".join(f"<li>{link}</li>" for link in others)
-    return f"<details><summary>{first}</summary><ul>{sections}</ul></details>" if others else f"<p>{first}</p>"
+    return (
+        f"<details><summary>{first}</summary><ul>{sections}</ul></details>"
+        if others
+        else f"<p>{first}</p>"
+    )
 
 
 def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
@@ -95,14 +113,21 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
     closing = ""
     for part in parts:
         if part.type == "image":
-            part.attrSet("src", _data((file.parent / unquote(str(part.attrs["src"]))).resolve(), file.parent, figures))
+            part.attrSet(
+                "src",
+                _data(
+                    (file.parent / unquote(str(part.attrs["src"]))).resolve(), file.parent, figures
+                ),
+            )
         elif part.type == "link_close" and closing:
             part.tag, closing = closing, ""
         elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
             path, _, section = href.partition("#")
             target = (file.parent / path).resolve() if path else file
             if target in names:
-                part.attrSet("href", "#" + names[target] + (f"/{quote(section)}" if section else ""))
+                part.attrSet(
+                    "href", "#" + names[target] + (f"/{quote(section)}" if section else "")
+                )
             else:
                 part.tag = closing = "span"
                 part.attrs = {"title": os.path.relpath(target, ROOT)}
@@ -111,6 +136,8 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
 def _data(image: Path, *folders: Path) -> str:
     """A data: URL of its content; InputError if it is not in one of the folders."""
     if not image.is_file() or not {*folders} & {*image.parents}:
-        raise InputError(f"no image {image} under {folders[-1]} or beside the page; make it with `make figures`.")
+        raise InputError(
+            f"no image {image} under {folders[-1]} or beside the page; make it with `make figures`."
+        )
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

@@ -71,7 +71,9 @@ class View:
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
         """A section of those tables and figures that there are; empty where there is none."""
         shown = [self.table(name) for name in tables if self.has(name)]
-        shown += [link for name, text in (figures or {}).items() if (link := self.figure(name, text))]
+        shown += [
+            link for name, text in (figures or {}).items() if (link := self.figure(name, text))
+        ]
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
     def benchmark(self, experiment: str, title: str) -> str:
@@ -82,16 +84,27 @@ class View:
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
         tables, drawn = (
-            [name for name in names if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown]
-            for kind, names in (("tables", table_names(self.results)), ("figures", rendering.modules("figures")))
+            [
+                name
+                for name in names
+                if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown
+            ]
+            for kind, names in (
+                ("tables", table_names(self.results)),
+                ("figures", rendering.modules("figures")),
+            )
         )
         sections = [self.part(markdown.text(name), [name]) for name in tables]
-        sections += [self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn]
+        sections += [
+            self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
+        ]
         return "\n\n".join(filter(None, sections))
 
     # Numbers
 
-    def row(self, experiment: str, name: str, trained: bool = False, factor: float | None = None) -> Row:
+    def row(
+        self, experiment: str, name: str, trained: bool = False, factor: float | None = None
+    ) -> Row:
         """A row by the name that tables print, at the least factor that has it if none is given.
 
         Raises:
@@ -100,13 +113,26 @@ class View:
         return find(self._rows(experiment, trained, factor), experiment, name, factor)
 
     def score(
-        self, experiment: str, name: str, metric: str, trained: bool = False, factor: float | None = None
+        self,
+        experiment: str,
+        name: str,
+        metric: str,
+        trained: bool = False,
+        factor: float | None = None,
     ) -> Score:
         """One metric of a row, over seeds."""
-        return self.row(experiment, name, trained, factor).scores(getattr(metrics, experiment))[metric]
+        return self.row(experiment, name, trained, factor).scores(getattr(metrics, experiment))[
+            metric
+        ]
 
     def gap(
-        self, experiment: str, ours: str, other: str, metric: str, trained: bool = False, factor: float | None = None
+        self,
+        experiment: str,
+        ours: str,
+        other: str,
+        metric: str,
+        trained: bool = False,
+        factor: float | None = None,
     ) -> Score:
         """The difference of two rows, paired by seeds and samples; of perplexities, in nats per token."""
         rows = self._rows(experiment, trained, factor)
@@ -116,7 +142,9 @@ class View:
 
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""
-        keys = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))[tokens(length)]
+        keys = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))[
+            tokens(length)
+        ]
         return f"{keys.found} of {keys.asked}"
 
     def keys(self, name: str) -> dict[tuple[int, float], float]:
@@ -132,13 +160,17 @@ class View:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its name."""
         settings = {each.name: each for each in disturbance.settings(self.results, factor)}
         n_hat = re.fullmatch(r"DPRoPE \(n̂ = (\d+)\)", name)
-        setting = Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
+        setting = (
+            Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
+        )
         return disturbance.compute(self.model.geometry, setting).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
         """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
         rows = disturbance.recomputed(disturbance.Convention(precision, convention))
-        return [(setting.name, setting.factor, printed, computed) for setting, printed, computed in rows]
+        return [
+            (setting.name, setting.factor, printed, computed) for setting, printed, computed in rows
+        ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
         """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
@@ -157,7 +189,11 @@ def environment(view: View) -> dict[str, object]:
     """The names that a model's template has, besides the filters."""
     public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
     plain = view.model.plain
-    symbols = {"d": plain and plain.head_dim, "base": plain and plain.base, "L": view.model.context_length}
+    symbols = {
+        "d": plain and plain.head_dim,
+        "base": plain and plain.base,
+        "L": view.model.context_length,
+    }
     return public | symbols | {"reading": view.to(RESULTS / "README.md")}
 
 
@@ -212,7 +248,15 @@ def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> 
         if row.setting.name == name and factor in (None, row.setting.factor):
             return row
     names = ", ".join(dict.fromkeys(row.setting.name for row in rows.rows)) or "none"
-    raise InputError(f"no row {name!r} of {experiment} (there is {names}); change the page's template.")
+    raise InputError(
+        f"no row {name!r} of {experiment} (there is {names}); change the page's template."
+    )
 
 
-FILTERS = {"shown": shown, "number": number, "tokens": tokens, "text": markdown.text, "code": "`{}`".format}
+FILTERS = {
+    "shown": shown,
+    "number": number,
+    "tokens": tokens,
+    "text": markdown.text,
+    "code": "`{}`".format,
+}

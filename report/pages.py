@@ -78,7 +78,9 @@ def model_pages(measured: Results) -> Pages:
 def _model_page(view: View, templates: Path, further: bool) -> str:
     own = f"{view.model.name.replace('-', '_')}.md"
     has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
-    return _render(own if has_own else "model.md", environment(view) | {"further": further}, templates)
+    return _render(
+        own if has_own else "model.md", environment(view) | {"further": further}, templates
+    )
 
 
 def claims(tested: list) -> str:
@@ -111,7 +113,10 @@ def overall_pages(tested: list) -> Pages:
         "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
-    for templates, pages_of in [(TEMPLATES, OVERALL), *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else [])]:
+    for templates, pages_of in [
+        (TEMPLATES, OVERALL),
+        *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else []),
+    ]:
         for template, file in pages_of.items():
             view = _beyond.View if _beyond else View
             views = {name: view(each, file.parent) for name, each in measured.items()}
@@ -124,7 +129,9 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
     states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
-        models = by_claim.setdefault(one.claim.text, {}).setdefault(one.verdict.removesuffix(" here"), [])
+        models = by_claim.setdefault(one.claim.text, {}).setdefault(
+            one.verdict.removesuffix(" here"), []
+        )
         if one.model:
             models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
     return by_claim
@@ -144,23 +151,33 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
     try:
         text = engine.get_template(template).render(names | {"holds": holds})
     except (jinja2.TemplateError, LookupError) as error:
-        raise InputError(f"the records do not hold what {template} asks for ({error}); change the template.") from error
+        raise InputError(
+            f"the records do not hold what {template} asks for ({error}); change the template."
+        ) from error
     if empty := re.search(r"\[[^]]*\]\(\)", text):
-        raise InputError(f"{template} would write a link that leads nowhere: {empty[0]}; change the template.")
+        raise InputError(
+            f"{template} would write a link that leads nowhere: {empty[0]}; change the template."
+        )
     source = (templates / template).relative_to(ROOT)
     text = f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
+    return (
+        re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
+    )
 
 
 def anchor(heading: str) -> str:
     """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
-    signs = (sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN")
+    signs = (
+        sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN"
+    )
     return "".join(signs).replace(" ", "-")
 
 
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m report.pages")
-    parser.add_argument("--model", help="whose pages (default: every model that has records, and the overall pages)")
+    parser.add_argument(
+        "--model", help="whose pages (default: every model that has records, and the overall pages)"
+    )
     command_line.add_results_argument(parser)
     arguments = parser.parse_args()
     model, folder = results.chosen(arguments.model, arguments.results)

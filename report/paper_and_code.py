@@ -23,7 +23,10 @@ def recomputed(convention: str, epsilon: float) -> dict[tuple[str, float], float
     numbers = {}
     for method, factor in published.disturbance():
         pretrained, extended = _distributions(factor)
-        moved = {name: kl.disturbance(each, pretrained, convention, epsilon) for name, each in extended.items()}
+        moved = {
+            name: kl.disturbance(each, pretrained, convention, epsilon)
+            for name, each in extended.items()
+        }
         moved[rope.PROPOSED] = np.minimum(moved[rope.TIME_REFERENCE], moved[rope.ORIGINAL])
         numbers[method, factor] = 1e3 * float(moved[method].mean())
     return numbers
@@ -52,7 +55,9 @@ def by_epsilon() -> Table:
 
     rows = [row("the paper", printed, "", "")]
     for epsilon in EPSILONS:
-        equation, released = (missed(convention, epsilon) for convention in ("equation", "released"))
+        equation, released = (
+            missed(convention, epsilon) for convention in ("equation", "released")
+        )
         rows.append(
             row(
                 f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-round(np.log10(epsilon))]}",
@@ -62,7 +67,11 @@ def by_epsilon() -> Table:
             )
         )
     caption = "The paper's disturbances (10⁻³ nat) by equation (7), over ε."
-    return Table("epsilon", caption, (Block("", ("ε", *header, "off by", "released code's direction"), tuple(rows)),))
+    return Table(
+        "epsilon",
+        caption,
+        (Block("", ("ε", *header, "off by", "released code's direction"), tuple(rows)),),
+    )
 
 
 @functools.cache
@@ -75,4 +84,6 @@ def _distributions(factor: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     }
     longer = round(geometry.context_length * factor)
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length)
-    return pretrained, {name: angle_distribution(inv_freq, longer) for name, inv_freq in inv_freqs.items()}
+    return pretrained, {
+        name: angle_distribution(inv_freq, longer) for name, inv_freq in inv_freqs.items()
+    }

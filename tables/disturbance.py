@@ -27,20 +27,34 @@ def build(results: Results) -> Table:
                 if not setting.options and (setting.method, factor) in printed
             }
         for convention, title in _TITLES.items():
-            computed = {name: disturbance.compute(geometry, each, convention) for name, each in settings.items()}
+            computed = {
+                name: disturbance.compute(geometry, each, convention)
+                for name, each in settings.items()
+            }
             least = min(each.average for each in computed.values())
             column = columns[f"{length}, {title}"] = {}
             for name, each in computed.items():
-                count = f"({each.interpolated})" if rope.METHODS[settings[name].method].by_disturbance else ""
+                count = (
+                    f"({each.interpolated})"
+                    if rope.METHODS[settings[name].method].by_disturbance
+                    else ""
+                )
                 column[name] = Cell(number(each.average, 2), count, each.average == least)
-    rows = [(Cell(sentence_case(n)), *(column.get(n, Cell(NONE)) for column in columns.values())) for n in names]
+    rows = [
+        (Cell(sentence_case(n)), *(column.get(n, Cell(NONE)) for column in columns.values()))
+        for n in names
+    ]
     block = Block("", ("Method", *columns), tuple(rows))
     return Table("disturbance", _caption(results, factors, bool(printed)), (block,), "Table 3")
 
 
 def _name(setting: Setting) -> str:
     """One row for all factors, whose n̂ differ."""
-    return f"{rope.METHODS[rope.PROPOSED].title} (the paper's n̂)" if setting.option("n_hat") else setting.name
+    return (
+        f"{rope.METHODS[rope.PROPOSED].title} (the paper's n̂)"
+        if setting.option("n_hat")
+        else setting.name
+    )
 
 
 def _caption(results: Results, factors: list[float], with_paper: bool) -> str:
@@ -51,10 +65,16 @@ def _caption(results: Results, factors: list[float], with_paper: bool) -> str:
         "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). “Eq. (7)” is "
         "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if DPRoPE chooses them."
     )
-    n_hats = [f"{model.n_hat[s]} at {tokens(extended_length(results, s))}" for s in factors if s in model.n_hat]
+    n_hats = [
+        f"{model.n_hat[s]} at {tokens(extended_length(results, s))}"
+        for s in factors
+        if s in model.n_hat
+    ]
     if n_hats:
         caption += f" The paper's n̂: {', '.join(n_hats)}."
     if with_paper:
         largest = number(100 * max(disturbance.deviations(FLOAT32)), 2)
-        caption += f" Largest deviation of the released convention in float32 from the paper: {largest} %."
+        caption += (
+            f" Largest deviation of the released convention in float32 from the paper: {largest} %."
+        )
     return caption

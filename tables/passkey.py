@@ -18,7 +18,9 @@ def build(results: Results) -> Table:
     """From the records of experiments.passkey, the main comparison's settings; those of the same pairs once."""
     blocks = []
     for state, apart, rows in main_comparisons(results, "passkey", twins=False):
-        counts = [(label, passkeys_by_length(row)) for label, row in labelled_rows(rows, metrics.passkey)]
+        counts = [
+            (label, passkeys_by_length(row)) for label, row in labelled_rows(rows, metrics.passkey)
+        ]
         blocks.append(_block(f"{results.model.title}, measured {state}{apart}", counts))
     return Table("passkey", CAPTION, tuple(blocks), "Figure 4")
 
@@ -28,7 +30,9 @@ def _block(title: str, rows: list[tuple[str, dict[str, Passkeys]]]) -> Block:
     columns = (*lengths, ALL)
     lines = []
     for label, counts in rows:
-        lines.append((Cell(sentence_case(label)), *(_cell(counts.get(column)) for column in columns)))
+        lines.append(
+            (Cell(sentence_case(label)), *(_cell(counts.get(column)) for column in columns))
+        )
     return Block(title, ("Method", *columns), tuple(lines))
 
 

@@ -14,7 +14,16 @@ CAPTION = (
 
 def build(results: Results) -> Table:
     """From the records of experiments.perplexity; beginnings of texts and whole ones stand apart."""
-    return benchmark(results, "perplexity", CAPTION, metrics.perplexity, "Table 10", title_suffix, digits=2, best=min)
+    return benchmark(
+        results,
+        "perplexity",
+        CAPTION,
+        metrics.perplexity,
+        "Table 10",
+        title_suffix,
+        digits=2,
+        best=min,
+    )
 
 
 def title_suffix(record: dict) -> str:
@@ -22,4 +31,6 @@ def title_suffix(record: dict) -> str:
     beginnings = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
     stride = record["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
-    return beginnings + ("" if stride == 256 else f", S = {strides}") + f", {titles(record['data'])}"
+    return (
+        beginnings + ("" if stride == 256 else f", S = {strides}") + f", {titles(record['data'])}"
+    )

@@ -25,7 +25,9 @@ def build(results: Results) -> Table:
     table = benchmark(results, "ruler", CAPTION, metrics.ruler, "Table 8", title_suffix)
     measured = [rows for _, _, rows in main_comparisons(results, "ruler")]
     published = table.blocks[: -len(measured)]
-    blocks = (_with_effective(*pair, results) for pair in zip(table.blocks[len(published) :], measured))
+    blocks = (
+        _with_effective(*pair, results) for pair in zip(table.blocks[len(published) :], measured)
+    )
     return replace(table, blocks=(*published, *blocks))
 
 
@@ -39,14 +41,18 @@ def _with_effective(block: Block, rows: Comparison, results: Results) -> Block:
     """The block with a column of effective lengths, if the unextended model was measured at L on the same samples."""
     at_l = str(results.model.context_length)
     for record in results.records("ruler"):
-        if (record["method"], "training" in record) == (roles.ORIGINAL, False) and agree(record, rows.first):
+        if (record["method"], "training" in record) == (roles.ORIGINAL, False) and agree(
+            record, rows.first
+        ):
             if at_l not in (lengths := record["scores"]["lengths"]):
                 break
             threshold = metrics.ruler(record)[tokens(int(at_l))].mean
             scored = [row.scores(metrics.ruler) for _, row in labelled_rows(rows, metrics.ruler)]
             cells = [effective(scores, lengths, threshold) for scores in scored]
             lines = ((*line, cell) for line, cell in zip(block.rows, cells, strict=True))
-            return Block(block.title, (*block.header, f"Effective, ≥ {threshold:.1f}"), tuple(lines))
+            return Block(
+                block.title, (*block.header, f"Effective, ≥ {threshold:.1f}"), tuple(lines)
+            )
     return block
 
 

@@ -32,7 +32,9 @@ def _rows(record: dict) -> list[tuple[str, Scores]]:
     """Each setting's name and, by phase, the median of its times relative to PI's."""
     by_setting: dict[str, dict[str, Score]] = {}
     for row in record["scores"]:
-        name = Setting.of(row | {"factor": record["factor"]}).name + (", again" if row["again"] else "")
+        name = Setting.of(row | {"factor": record["factor"]}).name + (
+            ", again" if row["again"] else ""
+        )
         score = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
         by_setting.setdefault(name, {})[row["phase"]] = score
     return list(by_setting.items())

@@ -51,9 +51,15 @@ class Completions:
         """(status, answer)"""
         prompt, vllm = asked["prompt"], self.owner == "vllm"
         if not prompt or max(prompt) >= WORDS or len(prompt) >= self.most:
-            return 400, {"error": {"message": "an empty prompt, a token id out of vocabulary, or too long a prompt"}}
+            return 400, {
+                "error": {
+                    "message": "an empty prompt, a token id out of vocabulary, or too long a prompt"
+                }
+            }
         count = min(asked["max_tokens"], self.most - len(prompt))  # both shorten in silence
-        stops, least = (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
+        stops, least = (
+            (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
+        )
         tokens, nats, ended = [], [], "length"
         while len(tokens) < count and ended == "length":
             now = self.log_probs(prompt + tokens)[-1]
@@ -66,7 +72,9 @@ class Completions:
             content = [{"id": token, "logprob": one} for token, one in zip(tokens, nats)]
             choice["logprobs"] = {"content": content}
         elif any(one != one for one in nats):
-            return 400, {"error": {"message": "Out of range float values are not JSON compliant: nan"}}
+            return 400, {
+                "error": {"message": "Out of range float values are not JSON compliant: nan"}
+            }
         else:
             choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats}}
         return 200, {

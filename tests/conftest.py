@@ -26,7 +26,9 @@ def call(monkeypatch, capsys):
         capsys.readouterr()  # what the test's own preparations printed
         status = 0
         try:
-            command_line.run(importlib.import_module(name if "." in name else records.program(name)).main)
+            command_line.run(
+                importlib.import_module(name if "." in name else records.program(name)).main
+            )
         except SystemExit as stop:
             status = stop.code
         captured = capsys.readouterr()

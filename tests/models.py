@@ -62,7 +62,11 @@ def byte_tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
         special = [("<s>", 1), ("</s>", 2)]
         tokenizer.post_processor = processors.TemplateProcessing(template, special_tokens=special)
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<s>", eos_token="</s>", model_max_length=128
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        model_max_length=128,
     )
 
 
@@ -77,7 +81,15 @@ def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint; return it."""
     from experiments.kit import base_model, records
 
-    facts = {"scale": "toy", "method": "yarn", "factor": 4.0, "options": {}, "seed": 3, "steps": 7, "length": 2048}
+    facts = {
+        "scale": "toy",
+        "method": "yarn",
+        "factor": 4.0,
+        "options": {},
+        "seed": 3,
+        "steps": 7,
+        "length": 2048,
+    }
     facts |= {"model": {"sha256": {"model.safetensors": "def"}}} | settings
     facts |= {"identity": records.identity(**facts), "sha256": base_model.weight_hashes(directory)}
     (directory / "training.json").write_text(json.dumps(facts))

@@ -26,7 +26,9 @@ def fork(work: Callable[[], object]) -> int:
         return child
     status = 1
     gc.freeze()  # else each collection would go through all that was there before
-    tqdm.set_lock(threading.RLock())  # else all copies share one, which stays locked where a kill meets its holder
+    tqdm.set_lock(
+        threading.RLock()
+    )  # else all copies share one, which stays locked where a kill meets its holder
     try:
         work()
         status = 0
@@ -44,7 +46,9 @@ def command(module: str, *arguments, environment: dict[str, str] | None = None) 
 
     def work() -> None:
         os.environ |= environment or {}
-        AcceleratorState._reset_state(reset_partial_state=True)  # of what this process has run before
+        AcceleratorState._reset_state(
+            reset_partial_state=True
+        )  # of what this process has run before
         sys.argv = [module, *map(str, arguments)]
         command_line.run(importlib.import_module(module).main)
 
@@ -68,5 +72,10 @@ def ranks(count: int = 2) -> list[dict[str, str]]:
     """The environment of each process, as a launcher makes it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    both = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    both = {
+        "WORLD_SIZE": str(count),
+        "LOCAL_WORLD_SIZE": str(count),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
     return [both | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]

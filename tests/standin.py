@@ -79,19 +79,34 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._refuse(404, "EntryNotFound", commit)
         else:
             content = file.read_bytes()
-            self._send(200, content, {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": commit})
+            self._send(
+                200,
+                content,
+                {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": commit},
+            )
 
     def _listing(self, name, folder, what, under):
         files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
         if what == "tree":
-            entries = [_entry(folder, file) for file in files if file.is_relative_to(folder / (under or ""))]
+            entries = [
+                _entry(folder, file)
+                for file in files
+                if file.is_relative_to(folder / (under or ""))
+            ]
             self._send(200, json.dumps(entries).encode())
         else:
             siblings = [{"rfilename": str(file.relative_to(folder))} for file in files]
-            self._send(200, json.dumps({"id": name, "sha": self.hub.commits[name], "siblings": siblings}).encode())
+            self._send(
+                200,
+                json.dumps(
+                    {"id": name, "sha": self.hub.commits[name], "siblings": siblings}
+                ).encode(),
+            )
 
     def _refuse(self, status, code, commit=""):
-        self._send(status, b"", {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit})
+        self._send(
+            status, b"", {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit}
+        )
 
     def _send(self, status, content=b"", headers=None):
         self.send_response(status)
@@ -105,4 +120,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 def _entry(folder, file):
     content = file.read_bytes()
     digest = hashlib.sha1(content).hexdigest()
-    return {"type": "file", "path": str(file.relative_to(folder)), "oid": digest, "size": len(content)}
+    return {
+        "type": "file",
+        "path": str(file.relative_to(folder)),
+        "oid": digest,
+        "size": len(content),
+    }

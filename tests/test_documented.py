@@ -31,7 +31,11 @@ COMMANDS = (
 
 
 def python_blocks(page):
-    return [token.content for token in MarkdownIt().parse((ROOT / page).read_text()) if token.info == "python"]
+    return [
+        token.content
+        for token in MarkdownIt().parse((ROOT / page).read_text())
+        if token.info == "python"
+    ]
 
 
 def outcome(folder, work):
@@ -57,7 +61,9 @@ def run(module, *arguments):
 def copy(tmp_path_factory):
     """A copy of the project in which all was done, and the output of each command."""
     folder = tmp_path_factory.mktemp("copy") / "project"
-    besides = shutil.ignore_patterns(".*", "build", "runs", "checkpoints", "tests", "__pycache__", "*.egg-info")
+    besides = shutil.ignore_patterns(
+        ".*", "build", "runs", "checkpoints", "tests", "__pycache__", "*.egg-info"
+    )
     shutil.copytree(ROOT, folder, ignore=besides)
     checkpoint(folder / "mymodel", max_position_embeddings=1024)
     for block in python_blocks("CONTRIBUTING.md"):
@@ -76,14 +82,24 @@ def copy(tmp_path_factory):
     return folder, outputs
 
 
-@pytest.mark.skipif(not (ROOT / "core" / "beyond").is_dir(), reason="its method lies beyond the paper")
+@pytest.mark.skipif(
+    not (ROOT / "core" / "beyond").is_dir(), reason="its method lies beyond the paper"
+)
 def test_what_is_added_is_shown_by_all_that_shows_its_kind(copy):
     folder, outputs = copy
     method, table, _, _, _, copied, listed, moved = (outputs[command] for command in COMMANDS)
     assert "divide by" in method and "Linear ramp" in table
-    assert "figures/llama2-7b/cumulative.png" in (folder / "results/llama2-7b/README.md").read_text()
-    assert "DPRoPE" in copied and "perplexity --model mine --method dprope --factor 2 --intervals 180" in listed
-    scores = [json.loads(file.read_text())["scores"] for file in (folder / "results/tiny/copying").glob("*.json")]
+    assert (
+        "figures/llama2-7b/cumulative.png" in (folder / "results/llama2-7b/README.md").read_text()
+    )
+    assert (
+        "DPRoPE" in copied
+        and "perplexity --model mine --method dprope --factor 2 --intervals 180" in listed
+    )
+    scores = [
+        json.loads(file.read_text())["scores"]
+        for file in (folder / "results/tiny/copying").glob("*.json")
+    ]
     assert len(scores) == 2 and all(0 < each["digits"]["mean"] < 1 for each in scores)
     assert "dprope" in moved.lower()
     exported = json.loads((folder / "qwen-extended/config.json").read_text())

@@ -23,21 +23,33 @@ def executed():
         shows = isinstance(last, ast.Expr)
         printed, count = io.StringIO(), count + 1
         with contextlib.redirect_stdout(printed):
-            exec(compile(ast.Module(body if shows else [*body, last], []), NOTEBOOK.name, "exec"), names)
-            value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names) if shows else None
+            exec(
+                compile(ast.Module(body if shows else [*body, last], []), NOTEBOOK.name, "exec"),
+                names,
+            )
+            value = (
+                eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
+                if shows
+                else None
+            )
         cell["execution_count"], cell["outputs"] = count, []
         if printed.getvalue():
             lines = printed.getvalue().splitlines(keepends=True)
             cell["outputs"].append({"output_type": "stream", "name": "stdout", "text": lines})
         if value is not None:
-            data = {"image/png": base64.b64encode(value._repr_png_()).decode(), "text/plain": ["<figure>"]}
+            data = {
+                "image/png": base64.b64encode(value._repr_png_()).decode(),
+                "text/plain": ["<figure>"],
+            }
             output = {"output_type": "display_data", "data": data, "metadata": {}}
             cell["outputs"].append(output)
     return notebook, names
 
 
 def kinds(notebook):
-    return [[output["output_type"] for output in cell.get("outputs", ())] for cell in notebook["cells"]]
+    return [
+        [output["output_type"] for output in cell.get("outputs", ())] for cell in notebook["cells"]
+    ]
 
 
 def test_the_notebook_runs_and_has_its_outputs(monkeypatch):
@@ -45,7 +57,12 @@ def test_the_notebook_runs_and_has_its_outputs(monkeypatch):
     stored = json.loads(NOTEBOOK.read_text())
     notebook, names = executed()
     assert kinds(stored) == kinds(notebook) and kinds(notebook).count(["display_data"]) == 3
-    tables = [cell["outputs"] for each in (stored, notebook) for cell in each["cells"] if cell["id"] == "cell-08"]
+    tables = [
+        cell["outputs"]
+        for each in (stored, notebook)
+        for cell in each["cells"]
+        if cell["id"] == "cell-08"
+    ]
     assert tables[0] == tables[1]
     assert names["served"].config.max_position_embeddings == names["LONGER"] == 2048
     assert names["answer"].shape[1] == 1524

@@ -55,7 +55,9 @@ def wheel(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__"))
     options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--wheel-dir", folder)
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, source], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, source], check=True, capture_output=True
+    )
     (built,) = folder.glob("dprope-*.whl")
     return built
 
@@ -63,7 +65,10 @@ def wheel(tmp_path_factory):
 def test_it_holds_the_files_of_core_as_they_are(wheel):
     with zipfile.ZipFile(wheel) as opened:
         held = {name: opened.read(name) for name in opened.namelist() if name.endswith(".py")}
-    core = {f"dprope/{file.relative_to(ROOT / 'core')}": file.read_bytes() for file in (ROOT / "core").rglob("*.py")}
+    core = {
+        f"dprope/{file.relative_to(ROOT / 'core')}": file.read_bytes()
+        for file in (ROOT / "core").rglob("*.py")
+    }
     assert held == core
 
 
@@ -81,7 +86,11 @@ def test_it_names_what_core_imports(wheel):
         fields = Parser().parsestr(opened.read(metadata).decode())
     listed = map(Requirement, fields.get_all("Requires-Dist"))
     required = {each.name for each in listed if "extra" not in str(each.marker)}
-    names = {name.partition(".")[0] for file in (ROOT / "core").rglob("*.py") for name in imported(file)}
+    names = {
+        name.partition(".")[0] for file in (ROOT / "core").rglob("*.py") for name in imported(file)
+    }
     packages = packages_distributions()
-    needed = {packages[name][0] for name in names - sys.stdlib_module_names - {""}}  # relative ones begin with a dot
+    needed = {
+        packages[name][0] for name in names - sys.stdlib_module_names - {""}
+    }  # relative ones begin with a dot
     assert needed == required if (ROOT / "core" / "beyond").is_dir() else needed <= required

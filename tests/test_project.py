@@ -32,9 +32,15 @@ def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
 
 
 def test_make_help_documents_every_target():
-    documented = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    (phony,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    targets = {word for word in phony.replace("\\\n", " ").split() if "$" not in word and "%" not in word}
+    documented = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    (phony,) = re.findall(
+        r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    targets = {
+        word for word in phony.replace("\\\n", " ").split() if "$" not in word and "%" not in word
+    }
     targets -= {"$(TABLES:%=table_%)", "$(FIGURES:%=fig_%)"}
     for kind, prefix in (("tables", "table_"), ("figures", "fig_")):
         targets |= {prefix + file.stem for file in (ROOT / kind).glob("[a-z]*.py")}
@@ -48,9 +54,29 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
     hostile = f"a'; touch {trap}; echo '$(shell touch {trap})\ntouch {trap} #"
-    names = ("MODEL", "METHOD", "METHODS", "FACTOR", "QUICK", "TEXTS", "BENCHMARKS", "CORPUS", "REPLACE", "RESULTS")
+    names = (
+        "MODEL",
+        "METHOD",
+        "METHODS",
+        "FACTOR",
+        "QUICK",
+        "TEXTS",
+        "BENCHMARKS",
+        "CORPUS",
+        "REPLACE",
+        "RESULTS",
+    )
     values = [f"{name}={hostile}" for name in names]
-    for target in ("rerun", "ablations", "train", "table_ruler", "fig_passkey", "tables", "pretrain", "report"):
+    for target in (
+        "rerun",
+        "ablations",
+        "train",
+        "table_ruler",
+        "fig_passkey",
+        "tables",
+        "pretrain",
+        "report",
+    ):
         command = ["make", target, *values, f"VENV={tmp_path}", "-o", f"{tmp_path}/.installed"]
         given = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         assert hostile.replace("\n", " ") in given and not trap.exists(), target
@@ -91,14 +117,20 @@ def test_imports_flow_one_way(folder):
 @pytest.mark.parametrize("folder", [*ALLOWED, "tools", "tests"])
 def test_the_papers_part_imports_nothing_beyond_it(folder):
     """So that every folder beyond/ can be removed; core/discovery.py lists what lies there."""
-    files = [file for file in (ROOT / folder).rglob("*.py") if "beyond" not in file.relative_to(ROOT).parts]
+    files = [
+        file
+        for file in (ROOT / folder).rglob("*.py")
+        if "beyond" not in file.relative_to(ROOT).parts
+    ]
     names = [(str(file.relative_to(ROOT)), name) for file in files for name in imported(file)]
     assert not [(file, name) for file, name in names if "beyond" in name.split(".")]
 
 
 def test_rendering_and_disturbances_need_no_torch():
     """Tables, figures and pages come from records alone, and disturbances from a geometry."""
-    modules = [module for kind in ("tables", "figures") for module in rendering.modules(kind).values()]
+    modules = [
+        module for kind in ("tables", "figures") for module in rendering.modules(kind).values()
+    ]
     modules += ["experiments.disturbance", "report.pages"]
     program = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

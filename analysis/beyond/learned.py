@@ -54,9 +54,15 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
             length always are rows.
     """
     listed, kept = in_comparison(results.model), ("n_hat", "covered_length")
-    found = [row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))]
+    found = [
+        row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))
+    ]
     plain = {row.setting.method for row in found if row.setting.plain()}
-    return [row for row in found if variants or row.setting.plain(*kept) or row.setting.method not in plain]
+    return [
+        row
+        for row in found
+        if variants or row.setting.plain(*kept) or row.setting.method not in plain
+    ]
 
 
 def groups(results: Results) -> list[Learned]:
@@ -69,7 +75,9 @@ def groups(results: Results) -> list[Learned]:
     pairs = results.model.geometry.pairs
     for run in results.require("learned"):
         if len(run["factors"]) != pairs:
-            raise InputError(f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again.")
+            raise InputError(
+                f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again."
+            )
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
     return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]

@@ -31,7 +31,8 @@ def untrained(results: Results, factor: float) -> Comparison:
 def sets(results: Results, factor: float) -> list[Comparison]:
     """Every comparable set at a factor: those without training, then the fine-tuned ones, the largest first."""
     without, trained = (
-        comparisons(results, "loss_by_position", trained, twins=False, factor=factor) for trained in (False, True)
+        comparisons(results, "loss_by_position", trained, twins=False, factor=factor)
+        for trained in (False, True)
     )
     return without + trained
 
@@ -48,14 +49,19 @@ def sampled(results: Results, factor: float, trained: bool = False) -> Compariso
 def ranges(run: dict) -> Scores:
     """The mean loss within L and in the two halves of the range beyond it."""
     losses = by_text(run)
-    return {span(each["start"], each["end"]): over_texts(_mean_between(run, losses, each)) for each in run["ranges"]}
+    return {
+        span(each["start"], each["end"]): over_texts(_mean_between(run, losses, each))
+        for each in run["ranges"]
+    }
 
 
 def curve(run: dict) -> tuple[np.ndarray, np.ndarray]:
     """Positions [buckets] in tokens, and the mean over texts [buckets] in nats per token."""
     losses = by_text(run)
     means = [float(_mean_between(run, losses, bucket)[0].mean()) for bucket in run["buckets"]]
-    return np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]]), np.array(means)
+    return np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]]), np.array(
+        means
+    )
 
 
 def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
@@ -91,7 +97,9 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """:func:`level` minus the reference's, paired by text and by the seeds that both have."""
     shared, names = set(row.seeds) & set(reference.seeds), row.first
     pair = [each.of_seeds(shared) if shared else each for each in (row, reference)]
-    ours, others = (by_text(names, *each.runs)[1:] for each in pair)  # both in the order of the row's texts
+    ours, others = (
+        by_text(names, *each.runs)[1:] for each in pair
+    )  # both in the order of the row's texts
     if not shared and len(ours) > 1 < len(others):  # seeds that have nothing in common
         ours, others = (losses.mean(axis=0, keepdims=True) for losses in (ours, others))
     return over_texts(_side(names, ours - others, where))

@@ -18,12 +18,16 @@ def gaps(results: Results) -> dict[tuple[Setting, int], np.ndarray]:
     """
     folder = results.folder / results.model.name
     runs = [read(file) for file in sorted(folder.rglob("finetune/*.json"))]
-    runs = [run for run in runs if run["length"] > results.model.context_length and "rate" not in run]
+    runs = [
+        run for run in runs if run["length"] > results.model.context_length and "rate" not in run
+    ]
     yarn = {(run["factor"], run["seed"], run["data_sha256"]): run["losses"]
             for run in runs if run["method"] == rope.BASELINE and not run["options"]}  # fmt: skip
     by_setting = {}
     for run in runs:
         reference = yarn.get((run["factor"], run["seed"], run["data_sha256"]))
         if reference and reference is not run["losses"]:
-            by_setting[Setting.of(run), run["seed"]] = np.subtract(*stacked([run["losses"], reference]))
+            by_setting[Setting.of(run), run["seed"]] = np.subtract(
+                *stacked([run["losses"], reference])
+            )
     return by_setting

@@ -17,8 +17,20 @@ CLAIMS = (
         (tests.published_numbers,),
         _GEOMETRY,
     ),
-    Claim("least_disturbance", "DPRoPE has the least disturbance", "abstract, section 5.1", (tests.least,), _GEOMETRY),
-    Claim("less_is_better", "Less disturbance extends a model better", "section 5.1", (tests.order_loss,), _BOOKS),
+    Claim(
+        "least_disturbance",
+        "DPRoPE has the least disturbance",
+        "abstract, section 5.1",
+        (tests.least,),
+        _GEOMETRY,
+    ),
+    Claim(
+        "less_is_better",
+        "Less disturbance extends a model better",
+        "section 5.1",
+        (tests.order_loss,),
+        _BOOKS,
+    ),
     Claim(
         "over_t",
         "Within DPRoPE, over t, less disturbance scores more (Figure 5)",
@@ -32,16 +44,39 @@ CLAIMS = (
         (tests.collapse_in_loss, tests.collapse_in_passkeys),
         f"passkeys, or {_BOOKS}",
     ),
-    Claim("longbench_e", "DPRoPE is best on LongBench-E beyond L", "section 4.2", (ahead("longbench_e"),), _BENCHMARK),
+    Claim(
+        "longbench_e",
+        "DPRoPE is best on LongBench-E beyond L",
+        "section 4.2",
+        (ahead("longbench_e"),),
+        _BENCHMARK,
+    ),
     Claim(
         "degrades",
         "Beyond L DPRoPE keeps its scores, where PI and YaRN degrade",
         "section 4.2",
         takes=f"{_BENCHMARK}, by length",
     ),
-    Claim("longer", "DPRoPE does better on models of longer L", "limitations", takes="fine-tunes of models of other L"),
-    Claim("ruler", "DPRoPE is best on RULER", "appendix B.2", (ahead("ruler"),), "RULER of DPRoPE and a rival"),
-    Claim("perplexity", "DPRoPE has the least perplexity at L'", "appendix B.2", (tests.less_loss,), _BOOKS),
+    Claim(
+        "longer",
+        "DPRoPE does better on models of longer L",
+        "limitations",
+        takes="fine-tunes of models of other L",
+    ),
+    Claim(
+        "ruler",
+        "DPRoPE is best on RULER",
+        "appendix B.2",
+        (ahead("ruler"),),
+        "RULER of DPRoPE and a rival",
+    ),
+    Claim(
+        "perplexity",
+        "DPRoPE has the least perplexity at L'",
+        "appendix B.2",
+        (tests.less_loss,),
+        _BOOKS,
+    ),
     Claim(
         "open_llm",
         "DPRoPE is best on short text (Open LLM), and keeps the original's scores",
@@ -49,7 +84,13 @@ CLAIMS = (
         (ahead("open_llm"),),
         _BENCHMARK,
     ),
-    Claim("passkey", "DPRoPE finds every passkey within L'", "section 4.4", (tests.finds_all_passkeys,), "passkeys"),
+    Claim(
+        "passkey",
+        "DPRoPE finds every passkey within L'",
+        "section 4.4",
+        (tests.finds_all_passkeys,),
+        "passkeys",
+    ),
     Claim(
         "n_hat_longbench_e",
         "With too few dimensions interpolated, LongBench-E falls",
@@ -78,6 +119,8 @@ CLAIMS = (
         (ablated("open_llm", "intervals", tests.alike),),
         _BENCHMARK,
     ),
-    Claim("time", "DPRoPE takes no more time than PI", "appendix B.2", (tests.costs_nothing,), _TIMES),
+    Claim(
+        "time", "DPRoPE takes no more time than PI", "appendix B.2", (tests.costs_nothing,), _TIMES
+    ),
     Claim("clex_time", "CLEX takes more time than PI", "appendix B.2", (tests.clex_costs,), _TIMES),
 )

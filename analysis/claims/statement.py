@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.comparison import Comparison, Row, compared
-from analysis.hypothesis_tests import CONTRADICTED, LEVEL, REPRODUCED, UNDECIDED, Estimate, Region, holm
+from analysis.hypothesis_tests import (
+    CONTRADICTED,
+    LEVEL,
+    REPRODUCED,
+    UNDECIDED,
+    Estimate,
+    Region,
+    holm,
+)
 from analysis.numbers import number, spread
 from analysis.results import Results
 from analysis.scores import Score
@@ -81,7 +89,9 @@ class Statement:
         return printed(Score(self.paper), self.digits, self.unit, self.signed)
 
 
-Test = Callable[[Results], Iterable[Statement]]  # what is stated of a model; nothing if nothing was measured
+Test = Callable[
+    [Results], Iterable[Statement]
+]  # what is stated of a model; nothing if nothing was measured
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,14 @@ class Claim:
 def overall(statements: Iterable[Statement]) -> str:
     """The verdict on a claim: that it does not hold if one statement does not, else the weakest of them."""
     verdicts = {statement.verdict for statement in statements}
-    return next((each for each in (CONTRADICTED, UNDECIDED, REPRODUCED, EXACT, CERTAIN) if each in verdicts), NONE)
+    return next(
+        (
+            each
+            for each in (CONTRADICTED, UNDECIDED, REPRODUCED, EXACT, CERTAIN)
+            if each in verdicts
+        ),
+        NONE,
+    )
 
 
 def decided(statements: Iterable[Statement]) -> list[Statement]:
@@ -124,7 +141,9 @@ def decided(statements: Iterable[Statement]) -> list[Statement]:
     ]
 
 
-def at_papers_n_hat(experiment: str) -> Callable[[Callable[[Results, Comparison, Row], Iterable[Statement]]], Test]:
+def at_papers_n_hat(
+    experiment: str,
+) -> Callable[[Callable[[Results, Comparison, Row], Iterable[Statement]]], Test]:
     """Decorates (results, rows that compare, DPRoPE's row at one factor) → statements, so that it becomes a test.
 
     DPRoPE is taken at the paper's n̂ alone, 5/8 of d at s = 2 and 1/2 at s = 4, whatever scores best. Fine-tuned models
@@ -134,9 +153,16 @@ def at_papers_n_hat(experiment: str) -> Callable[[Callable[[Results, Comparison,
     def decorate(statements: Callable[[Results, Comparison, Row], Iterable[Statement]]) -> Test:
         def test(results: Results) -> list[Statement]:
             for trained, _ in reversed(STATES):
-                rows, n_hats = compared(results, experiment, trained), sorted(results.model.n_hat.items())
-                own = [rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor) for factor, n_hat in n_hats]
-                if family := [each for row in own if row for each in statements(results, rows, row)]:
+                rows, n_hats = (
+                    compared(results, experiment, trained),
+                    sorted(results.model.n_hat.items()),
+                )
+                own = [
+                    rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor) for factor, n_hat in n_hats
+                ]
+                if family := [
+                    each for row in own if row for each in statements(results, rows, row)
+                ]:
                     return decided(family)
             return []
 
@@ -155,4 +181,6 @@ def measured_on(trained: bool, number: Estimate, sample: str) -> str:
 
 def printed(score: Score, digits: int = 2, unit: str = "", signed: bool = False) -> str:
     """A number with its interval, or with the value of each text, and its unit."""
-    return " ".join(filter(None, (number(score.mean, digits, signed), spread(score, digits, signed), unit)))
+    return " ".join(
+        filter(None, (number(score.mean, digits, signed), spread(score, digits, signed), unit))
+    )

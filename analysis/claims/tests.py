@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from analysis import disturbance, metrics, published, row_differences
-from analysis.claims.statement import CERTAIN, EXACT, Statement, Test, at_papers_n_hat, decided, measured_on, printed
+from analysis.claims.statement import (
+    CERTAIN,
+    EXACT,
+    Statement,
+    Test,
+    at_papers_n_hat,
+    decided,
+    measured_on,
+    printed,
+)
 from analysis.comparison import Comparison, Row, ablations, agree, compared
 from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Estimate, Region
 from analysis.results import Results
@@ -21,7 +30,11 @@ INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's ow
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
 _NAT = "× 10⁻³ nat"
-SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}  # of a benchmark: what it averages
+SAMPLES = {
+    "longbench_e": "task mean",
+    "open_llm": "document",
+    "ruler": "task",
+}  # of a benchmark: what it averages
 
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such folder.
 losses = discovery.module("analysis.beyond.loss_by_position")
@@ -34,7 +47,10 @@ def difference(
     of, names = getattr(metrics, experiment), [each.setting.name for each in (row, other)]
     gap = row_differences.between(row, other, experiment, of, metric, rows)
     means = [printed(Score(each.scores(of)[metric].mean)) for each in (row, other)]
-    samples, more = measured_on(row.trained, gap, SAMPLES[experiment]), {"beside": list(zip(names, means))} | more
+    samples, more = (
+        measured_on(row.trained, gap, SAMPLES[experiment]),
+        {"beside": list(zip(names, means))} | more,
+    )
     what, factor = " minus ".join(names), row.setting.factor
     return Statement(what, gap, samples, factor, metric, region, unit="points", signed=True, **more)
 
@@ -45,9 +61,14 @@ def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
     Beside it stand the same within L, and the difference of the two: what a method loses in both alike, it does not
     lose by extending.
     """
-    names, places = [each.setting.name for each in (row, other)], (losses.BEYOND, losses.WITHIN, losses.CHANGE)
+    names, places = (
+        [each.setting.name for each in (row, other)],
+        (losses.BEYOND, losses.WITHIN, losses.CHANGE),
+    )
     beyond, within, change = (losses.gap(row, other, where) for where in places)
-    beside = [(where, printed(gap, 3, signed=True)) for where, gap in zip(places[1:], (within, change))]
+    beside = [
+        (where, printed(gap, 3, signed=True)) for where, gap in zip(places[1:], (within, change))
+    ]
     number = Estimate.of(beyond)
     return Statement(
         " minus ".join(names), number, measured_on(row.trained, number, "book"), row.setting.factor, places[0], region,
@@ -64,10 +85,24 @@ def published_numbers(results: Results) -> Iterator[Statement]:
         return
     for setting, paper, average in disturbance.recomputed(disturbance.FLOAT32):
         deviation = abs(average / paper - 1)
-        verdict = EXACT if deviation < 0.005 else CONTRADICTED  # the paper prints three to four digits
-        beside, title = [("deviation", f"{100 * deviation:.2f} %")], rope.METHODS[setting.method].title
+        verdict = (
+            EXACT if deviation < 0.005 else CONTRADICTED
+        )  # the paper prints three to four digits
+        beside, title = (
+            [("deviation", f"{100 * deviation:.2f} %")],
+            rope.METHODS[setting.method].title,
+        )
         yield Statement(
-            title, Estimate(average), "computed", setting.factor, "", None, paper, beside, _NAT, verdict=verdict
+            title,
+            Estimate(average),
+            "computed",
+            setting.factor,
+            "",
+            None,
+            paper,
+            beside,
+            _NAT,
+            verdict=verdict,
         )
 
 
@@ -77,14 +112,28 @@ def least(results: Results) -> Iterator[Statement]:
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be above PI's.
     """
     geometry = results.model.plain
-    pairs = [(factor, rival) for rival, factor in published.disturbance() if geometry and rival != rope.PROPOSED]
+    pairs = [
+        (factor, rival)
+        for rival, factor in published.disturbance()
+        if geometry and rival != rope.PROPOSED
+    ]
     for factor, rival in sorted(pairs, key=lambda pair: pair[0]):
         ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
-        average, others = (disturbance.compute(geometry, setting).average for setting in (ours, other))
+        average, others = (
+            disturbance.compute(geometry, setting).average for setting in (ours, other)
+        )
         verdict = CERTAIN if rival == rope.TIME_REFERENCE else REPRODUCED
         verdict = verdict if average < others else CONTRADICTED
         beside = [(other.name, f"{others:.2f} {_NAT}")]
-        yield Statement(ours.name, Estimate(average), "computed", factor, beside=beside, unit=_NAT, verdict=verdict)
+        yield Statement(
+            ours.name,
+            Estimate(average),
+            "computed",
+            factor,
+            beside=beside,
+            unit=_NAT,
+            verdict=verdict,
+        )
 
 
 def order_loss(results: Results) -> list[Statement]:
@@ -100,7 +149,9 @@ def order_loss(results: Results) -> list[Statement]:
             rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
             for other in filter(None, [*rivals, papers]) if least else ():
                 pair = least.setting, other.setting
-                less, more = (disturbance.compute(results.model.geometry, each).average for each in pair)
+                less, more = (
+                    disturbance.compute(results.model.geometry, each).average for each in pair
+                )
                 if less < more:
                     beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
                     statements.append(loss_difference(least, other, BELOW, beside=beside))
@@ -113,7 +164,11 @@ def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, flo
     """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂; none without beyond/."""
     for factor in losses.measured_factors(results) if losses else ():
         if rows := losses.sampled(results, factor, trained):
-            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor)
+            yield (
+                rows,
+                factor,
+                rows.find(rope.PROPOSED, {"n_hat": results.model.n_hat.get(factor)}, factor),
+            )
 
 
 # Against the paper's rivals
@@ -128,7 +183,10 @@ def ahead(experiment: str) -> Test:
         # RULER's unit is a task, and lengths beyond L' are no test of extending to L'.
         longest = [tokens(extended_length(results, factor))] if experiment == "ruler" else []
         averages = [name for name in names if name.startswith("Avg")]
-        metric = next((name for name in (*longest, *reversed(averages), *reversed(names)) if name in names), None)
+        metric = next(
+            (name for name in (*longest, *reversed(averages), *reversed(names)) if name in names),
+            None,
+        )
         for rival in _rivals(experiment, rows, ours) if metric and not is_miniature(rows) else ():
             effect = published.advantage(experiment, rival.setting.method, factor, metric)
             yield difference(ours, rival, rows, experiment, metric, ABOVE, paper=effect)
@@ -169,7 +227,10 @@ def costs_nothing(results: Results) -> list[Statement]:
     operators on numbers of the same size, so that only a fault could make a difference.
     """
     statements = _times(results, rope.PROPOSED, Region(high=1 + published.time_resolution()))
-    return [each if each.verdict == CONTRADICTED else replace(each, verdict=CERTAIN) for each in statements]
+    return [
+        each if each.verdict == CONTRADICTED else replace(each, verdict=CERTAIN)
+        for each in statements
+    ]
 
 
 def clex_costs(results: Results) -> list[Statement]:
@@ -184,15 +245,21 @@ def _times(results: Results, method: str, region: Region) -> list[Statement]:
         for row in record["scores"]:
             if row["method"] == method:
                 name = Setting(row["method"], tuple(row["options"].items())).name
-                time = Estimate.of(Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]))
+                time = Estimate.of(
+                    Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+                )
                 factor, rounds = float(record["factor"]), f"{row['rounds']} rounds"
-                statements.append(Statement(name, time, rounds, factor, row["phase"], region, unit=unit, digits=3))
+                statements.append(
+                    Statement(name, time, rounds, factor, row["phase"], region, unit=unit, digits=3)
+                )
     return decided(statements)
 
 
 # Over n̂ and b. "No difference" is decided within a margin: the spread of the paper's own numbers.
 
-Regions = dict[float, tuple[Region, float]]  # by value: where its difference belongs, and the paper's difference
+Regions = dict[
+    float, tuple[Region, float]
+]  # by value: where its difference belongs, and the paper's difference
 
 
 def least_is_below(values: list[float], paper: dict[float, float]) -> Regions:
@@ -208,7 +275,9 @@ def alike(values: list[float], paper: dict[float, float]) -> Regions:
 
 def alike_but_excess(values: list[float], paper: dict[float, float]) -> Regions:
     """The score at b = EXCESS is below that at the reference; at every other b it is equal, as in :func:`alike`."""
-    others = alike([v for v in values if v != EXCESS], {v: score for v, score in paper.items() if v != EXCESS})
+    others = alike(
+        [v for v in values if v != EXCESS], {v: score for v, score in paper.items() if v != EXCESS}
+    )
     return others | {v: (BELOW, paper[EXCESS] - paper[INTERVALS]) for v in values if v == EXCESS}
 
 
@@ -226,7 +295,11 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
             return []
         # Within the range of the paper's table; n̂ counts as a share of the dimensions.
         values = published.ablated(f"{option}_open_llm", "Avg.")
-        share = results.model.geometry.head_dim / published.GEOMETRY.head_dim if option == "n_hat" else 1.0
+        share = (
+            results.model.geometry.head_dim / published.GEOMETRY.head_dim
+            if option == "n_hat"
+            else 1.0
+        )
         least, most = min(values) * share, max(values) * share
         rows = {value: row for value, row in by_state[-1][1].items() if least <= value <= most}
         if len(rows) < 2:
@@ -234,10 +307,14 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
         value = own if own in rows else max(rows)
         reference = rows.pop(value)
         metric = list(getattr(metrics, experiment)(reference.first))[-1]
-        paper = published.ablated(f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg.")
+        paper = published.ablated(
+            f"{option}_{experiment}", metric if metric.startswith("Avg") else "Avg."
+        )
         among, statements = compared(results, experiment, reference.trained), []
         for other, (region, effect) in regions(list(rows), paper).items():
-            gap = difference(rows[other], reference, among, experiment, metric, region, paper=effect)
+            gap = difference(
+                rows[other], reference, among, experiment, metric, region, paper=effect
+            )
             statements.append(replace(gap, what=f"{symbol} = {other:g} minus {symbol} = {value:g}"))
         return decided(statements)
 
@@ -255,9 +332,16 @@ def collapse_in_loss(results: Results) -> list[Statement]:
         if original and ours:
             loss = Estimate.of(losses.level(original, losses.CHANGE))
             books = measured_on(False, loss, "book")
-            beside = [(where, printed(losses.level(original, where), 3)) for where in (losses.WITHIN, losses.BEYOND)]
+            beside = [
+                (where, printed(losses.level(original, where), 3))
+                for where in (losses.WITHIN, losses.BEYOND)
+            ]
             name, unit = original.setting.name, "nats per token"
-            statements.append(Statement(name, loss, books, factor, losses.CHANGE, ABOVE, None, beside, unit, 3, True))
+            statements.append(
+                Statement(
+                    name, loss, books, factor, losses.CHANGE, ABOVE, None, beside, unit, 3, True
+                )
+            )
             statements.append(loss_difference(ours, original, BELOW))
     return decided(statements)
 
@@ -271,7 +355,9 @@ def collapse_in_passkeys(results: Results, rows: Comparison, ours: Row) -> Itera
     original, factor = _original(results, "passkey", ours), ours.setting.factor
     near, far = (tokens(extended_length(results, times)) for times in (1, factor))
     by_length = [row.scores(metrics.passkey) for row in (original, ours) if row]
-    if len(by_length) < 2 or not all({near, far} <= each.keys() and each[near].mean for each in by_length):
+    if len(by_length) < 2 or not all(
+        {near, far} <= each.keys() and each[near].mean for each in by_length
+    ):
         return
     if by_length[0][near].mean < 100:
         return
@@ -281,15 +367,26 @@ def collapse_in_passkeys(results: Results, rows: Comparison, ours: Row) -> Itera
         (original, by_length[0], "lost beyond L", lost),
         (ours, by_length[1], "kept beyond what the original keeps", mine.minus(theirs)),
     ):
-        beside = [(f"{row.setting.name} at {end}", printed(each[end], 1, "%")) for end in (near, far)]
+        beside = [
+            (f"{row.setting.name} at {end}", printed(each[end], 1, "%")) for end in (near, far)
+        ]
         samples = measured_on(row.trained, number, "prompt")
-        yield Statement(what, number, samples, factor, "passkey", ABOVE, None, beside, "%", 0, signed=True)
+        yield Statement(
+            what, number, samples, factor, "passkey", ABOVE, None, beside, "%", 0, signed=True
+        )
 
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
     """The unextended model, if it was measured as `ours` was."""
     rows = compared(results, experiment, False).rows
-    return next((row for row in rows if row.setting.method == rope.ORIGINAL and agree(row.first, ours.first)), None)
+    return next(
+        (
+            row
+            for row in rows
+            if row.setting.method == rope.ORIGINAL and agree(row.first, ours.first)
+        ),
+        None,
+    )
 
 
 def share(scores: Scores, whole: str, rest: str) -> Estimate:
@@ -302,7 +399,12 @@ def share(scores: Scores, whole: str, rest: str) -> Estimate:
     kept_share = Estimate(times * kept.mean, samples=kept.n, seeds=kept.seeds)
     if None in (of.low, kept.low):
         return kept_share
-    return replace(kept_share, below=times * below, above=times * above, of_samples=min(of.freedom, kept.freedom))
+    return replace(
+        kept_share,
+        below=times * below,
+        above=times * above,
+        of_samples=min(of.freedom, kept.freedom),
+    )
 
 
 @at_papers_n_hat("passkey")
@@ -312,8 +414,14 @@ def finds_all_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterato
     It is not tested on a model that misses keys within L already. The rivals stand beside it.
     """
     factor = ours.setting.factor
-    shares = [(row.setting.name, _passkey_share(results, row, factor)) for row in _rivals("perplexity", rows, ours)]
-    original, region = _original(results, "passkey", ours), Region(low=99.5)  # whole per cents are printed
+    shares = [
+        (row.setting.name, _passkey_share(results, row, factor))
+        for row in _rivals("perplexity", rows, ours)
+    ]
+    original, region = (
+        _original(results, "passkey", ours),
+        Region(low=99.5),
+    )  # whole per cents are printed
     within = _passkey_share(results, original, 1) if original else None
     if within:
         shares.append(("original within L", within))
@@ -321,7 +429,9 @@ def finds_all_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterato
     number = Estimate.of(_passkey_share(results, ours, factor))
     prompts = measured_on(ours.trained, number, "prompt")
     able = region if within is None or within.mean == 100 else None  # else no method can be tested
-    yield Statement(ours.setting.name, number, prompts, factor, "", able, 100.0, beside, "%", 0, most=100.0)
+    yield Statement(
+        ours.setting.name, number, prompts, factor, "", able, 100.0, beside, "%", 0, most=100.0
+    )
 
 
 def _passkey_share(results: Results, row: Row, factor: float) -> Score:

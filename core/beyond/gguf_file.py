@@ -24,7 +24,13 @@ from ..geometry import RopeGeometry, RopeScaling
 
 FREQS = "rope_freqs.weight"
 # Which architecture takes which scaling; tried on a small random model of each with llama-cpp-python 0.3.36.
-TAKES_ANY = ("llama", "granite", "granitemoe", "arcee", "exaone4")  # by rope_freqs.weight; "llama" has Mistral, too
+TAKES_ANY = (
+    "llama",
+    "granite",
+    "granitemoe",
+    "arcee",
+    "exaone4",
+)  # by rope_freqs.weight; "llama" has Mistral, too
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
 # These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load. Left out is
 # deepseek2, whose divisor and YaRN change the scale of the attention, too.
@@ -33,7 +39,9 @@ TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "qwen3moe", "stablelm", "olmo", "olm
               "falcon", "nemotron", "ernie4_5", "hunyuan-dense")  # fmt: skip
 
 
-def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options) -> Path:
+def extend_gguf(
+    source: str | os.PathLike, output: str | os.PathLike, method: str, factor: float, **options
+) -> Path:
     """Write `source`, scaled by `method` for a context `factor` times as long, to `output`.
 
     Args:
@@ -55,9 +63,15 @@ def extend_gguf(source: str | os.PathLike, output: str | os.PathLike, method: st
     name = _value(reader, "general.architecture")
     if _value(reader, f"{name}.attention.sliding_window"):
         if name == "exaone4":
-            raise InputError(f"{source} has RoPE in its windowed layers alone, and they see no longer context.")
-        if name == "olmo2" and "rope_theta" in (scaling.stock or {}):  # llama.cpp has one base for all its layers
-            raise InputError(f"llama.cpp would change the base of {source}'s windowed layers, too; take pi or yarn.")
+            raise InputError(
+                f"{source} has RoPE in its windowed layers alone, and they see no longer context."
+            )
+        if name == "olmo2" and "rope_theta" in (
+            scaling.stock or {}
+        ):  # llama.cpp has one base for all its layers
+            raise InputError(
+                f"llama.cpp would change the base of {source}'s windowed layers, too; take pi or yarn."
+            )
     keys, tensors = _additions(name, geometry, scaling, factor)
     with files.new(Path(output)) as partial:
         _write(reader, partial, keys, tensors)
@@ -72,7 +86,13 @@ def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
     """
     reader = _read(Path(source))
     with files.new(Path(output)) as partial:
-        _write(reader, partial, {"general.file_type": int(gguf.LlamaFileType.ALL_F32)}, {}, float32=True)
+        _write(
+            reader,
+            partial,
+            {"general.file_type": int(gguf.LlamaFileType.ALL_F32)},
+            {},
+            float32=True,
+        )
     return Path(output)
 
 
@@ -81,9 +101,13 @@ def _read(file: Path) -> gguf.GGUFReader:
     try:
         reader = gguf.GGUFReader(file)
     except (OSError, ValueError, KeyError, IndexError) as error:
-        raise InputError(f"cannot read {file} as GGUF ({error}); give a complete GGUF file.") from error
+        raise InputError(
+            f"cannot read {file} as GGUF ({error}); give a complete GGUF file."
+        ) from error
     if _value(reader, "split.count", 1) > 1:
-        raise InputError(f"{file} is one part of several; merge them with `llama-gguf-split --merge` first.")
+        raise InputError(
+            f"{file} is one part of several; merge them with `llama-gguf-split --merge` first."
+        )
     if not reader.tensors:
         raise InputError(f"{file} holds no weights; give a GGUF file with the model's weights.")
     return reader
@@ -102,12 +126,20 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
     """
     name = _value(reader, "general.architecture")
     length = _value(reader, f"{name}.context_length")
-    rotated = _value(reader, f"{name}.rope.dimension_count") or _value(reader, f"{name}.attention.key_length")
+    rotated = _value(reader, f"{name}.rope.dimension_count") or _value(
+        reader, f"{name}.attention.key_length"
+    )
     if not rotated:
-        width, heads = (_value(reader, f"{name}.{key}") for key in ("embedding_length", "attention.head_count"))
-        rotated = width // heads if isinstance(width, int) and isinstance(heads, int) and heads else None
+        width, heads = (
+            _value(reader, f"{name}.{key}") for key in ("embedding_length", "attention.head_count")
+        )
+        rotated = (
+            width // heads if isinstance(width, int) and isinstance(heads, int) and heads else None
+        )
     if not length or not rotated:
-        raise InputError(f"{source} states no context length or no head dimension; give the file of a RoPE model.")
+        raise InputError(
+            f"{source} states no context length or no head dimension; give the file of a RoPE model."
+        )
     plain = {
         "rope.scaling.type": "none",
         "rope.scaling.factor": 1.0,
@@ -117,10 +149,18 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
     }
     values = {key: _value(reader, f"{name}.{key}", unscaled) for key, unscaled in plain.items()}
     reasons = [f"{name}.{key} is {value}" for key, value in values.items() if value != plain[key]]
-    reasons += [f"it holds {t.name}" for t in reader.tensors if t.name.startswith(("rope_freqs.", "rope_factors_"))]
+    reasons += [
+        f"it holds {t.name}"
+        for t in reader.tensors
+        if t.name.startswith(("rope_freqs.", "rope_factors_"))
+    ]
     if reasons:
-        raise InputError(f"{source} is scaled already ({reasons[0]}); start from the file made without scaling.")
-    return RopeGeometry(int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length))
+        raise InputError(
+            f"{source} is scaled already ({reasons[0]}); start from the file made without scaling."
+        )
+    return RopeGeometry(
+        int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length)
+    )
 
 
 def _additions(
@@ -139,24 +179,41 @@ def _additions(
     elif architecture in TAKES_LISTS:
         keys = {"rope.scaling.type": "longrope"}
         tensors = dict.fromkeys(("rope_factors_long.weight", "rope_factors_short.weight"), divisors)
-    elif architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock:  # Llama 3's scaling has no key
+    elif (
+        architecture in TAKES_KEYS and stock and "low_freq_factor" not in stock
+    ):  # Llama 3's scaling has no key
         if "factor" in stock:
-            keys = {"rope.scaling.type": stock["rope_type"], "rope.scaling.factor": float(stock["factor"])}
+            keys = {
+                "rope.scaling.type": stock["rope_type"],
+                "rope.scaling.factor": float(stock["factor"]),
+            }
         if "rope_theta" in stock:
             keys["rope.freq_base"] = float(stock["rope_theta"])
-        keys |= {f"rope.scaling.yarn_{name}": stock[name] for name in ("beta_fast", "beta_slow") if name in stock}
+        keys |= {
+            f"rope.scaling.yarn_{name}": stock[name]
+            for name in ("beta_fast", "beta_slow")
+            if name in stock
+        }
     else:
-        takes = "no factor for each pair" if architecture in TAKES_KEYS else "no scaling that is known to be right"
+        takes = (
+            "no factor for each pair"
+            if architecture in TAKES_KEYS
+            else "no scaling that is known to be right"
+        )
         raise InputError(
             f"llama.cpp takes {takes} for the architecture {architecture!r}; take one that does "
             f"({', '.join(TAKES_ANY + TAKES_LISTS)}), or serve the checkpoint by another engine."
         )
-    if tensors and scaling.attention_factor != 1:  # where keys state the type, llama.cpp computes the factor itself
+    if (
+        tensors and scaling.attention_factor != 1
+    ):  # where keys state the type, llama.cpp computes the factor itself
         keys["rope.scaling.attn_factor"] = scaling.attention_factor
     keys["context_length"] = round(geometry.context_length * factor)
     keys["rope.scaling.original_context_length"] = geometry.context_length
     of_architecture = {f"{architecture}.{key}": value for key, value in keys.items()}
-    return of_architecture, {name: np.asarray(value, dtype="<f4") for name, value in tensors.items()}
+    return of_architecture, {
+        name: np.asarray(value, dtype="<f4") for name, value in tensors.items()
+    }
 
 
 def _write(
@@ -172,7 +229,8 @@ def _write(
     fields = {
         field.name: (field.contents(), field.types[0], field.types[-1])
         for field in reader.fields.values()
-        if not field.name.startswith("GGUF.") and field.types != [types.ARRAY]  # an empty array has no type
+        if not field.name.startswith("GGUF.")
+        and field.types != [types.ARRAY]  # an empty array has no type
     }
     fields |= {key: (value, kinds[type(value)], kinds[type(value)]) for key, value in keys.items()}
     del fields["general.architecture"]  # which the writer states
@@ -186,7 +244,9 @@ def _write(
             writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), 4 * tensor.n_elements)
         else:
             data = tensor.data
-            writer.add_tensor_info(tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type)
+            writer.add_tensor_info(
+                tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type
+            )
     for name, values in tensors.items():
         writer.add_tensor_info(name, values.shape, values.dtype, values.nbytes)
     writer.write_header_to_file()
@@ -194,7 +254,9 @@ def _write(
     writer.write_ti_data_to_file()
     for tensor in reader.tensors:
         data, kind = tensor.data, tensor.tensor_type
-        writer.write_tensor_data(gguf.dequantize(data, kind).astype(np.float32) if float32 else data)
+        writer.write_tensor_data(
+            gguf.dequantize(data, kind).astype(np.float32) if float32 else data
+        )
     for values in tensors.values():
         writer.write_tensor_data(values)
     writer.close()

@@ -49,11 +49,19 @@ class Factors:
 
     def __init__(self, geometry: RopeGeometry, scaling: RopeScaling) -> None:
         start = np.append(geometry.inv_freq / scaling.inv_freq, scaling.attention_factor)
-        units = np.append(np.minimum(1 / (scaling.inv_freq * geometry.context_length), _WIDEST), _ATTENTION)
-        self._start, self._units = (torch.tensor(x, dtype=torch.float32) for x in (np.log(start), units))
+        units = np.append(
+            np.minimum(1 / (scaling.inv_freq * geometry.context_length), _WIDEST), _ATTENTION
+        )
+        self._start, self._units = (
+            torch.tensor(x, dtype=torch.float32) for x in (np.log(start), units)
+        )
         exponents = torch.arange(0, geometry.head_dim, 2).float() / geometry.head_dim
-        scaled = torch.tensor(geometry.of_base / geometry.inv_freq, dtype=torch.float32)  # 1 where RoPE is plain
-        self._inverse = scaled * geometry.base**exponents  # 1/θ_i, rounded as in transformers' longrope
+        scaled = torch.tensor(
+            geometry.of_base / geometry.inv_freq, dtype=torch.float32
+        )  # 1 where RoPE is plain
+        self._inverse = (
+            scaled * geometry.base**exponents
+        )  # 1/θ_i, rounded as in transformers' longrope
         self._before = geometry.attention_factor
         self.moves = torch.zeros(geometry.pairs + 1, requires_grad=True)
 
@@ -92,13 +100,19 @@ class LearnedRotaryEmbedding(nn.Module):
         super().__init__()
         self.stock, self.factors = stock, factors
         self._prefix = "" if layers is None else f"{layers}_"
-        self._compute = inspect.unwrap(type(stock).forward)  # without its no_grad and its choice of frequencies
+        self._compute = inspect.unwrap(
+            type(stock).forward
+        )  # without its no_grad and its choice of frequencies
 
     def forward(self, x: torch.Tensor, *arguments, **keywords):
         """The stock embedding's result, computed from the learned values."""
         learned = copy.copy(self.stock)
-        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(x.device)  # found before the buffer
-        vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(x.device)
+        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(
+            x.device
+        )  # found before the buffer
+        vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(
+            x.device
+        )
         return self._compute(learned, x, *arguments, **keywords)
 
 
@@ -114,7 +128,10 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     clex.remove(model)
     model.requires_grad_(False)
     modules, layers = rotary_modules(model), layer_type(text_config(model.config))
-    learned = [(parent, name, LearnedRotaryEmbedding(stock, factors, layers)) for parent, name, stock in modules]
+    learned = [
+        (parent, name, LearnedRotaryEmbedding(stock, factors, layers))
+        for parent, name, stock in modules
+    ]
     for parent, name, rotary in learned:
         _check(rotary, layers, next(rotary.stock.buffers()).device)
         setattr(parent, name, rotary)
@@ -129,12 +146,20 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
     """Raise InputError unless gradients reach every factor."""
     positions = torch.arange(1, 4, device=device)[None]
     with torch.enable_grad():
-        rotations = rotary(torch.zeros(1, device=device), positions, *([] if layers is None else [layers]))
+        rotations = rotary(
+            torch.zeros(1, device=device), positions, *([] if layers is None else [layers])
+        )
         # cos and sin, or e^(imθ)
         both = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
         total = sum(rotation.abs().sum() for rotation in both)
-        gradient = torch.autograd.grad(total, rotary.factors.moves)[0] if total.requires_grad else torch.zeros(1)
-    stopped = torch.nn.functional.pad(rotary.factors.inv_freq < 1e-20, (0, 1))  # for good, as CoPE does
+        gradient = (
+            torch.autograd.grad(total, rotary.factors.moves)[0]
+            if total.requires_grad
+            else torch.zeros(1)
+        )
+    stopped = torch.nn.functional.pad(
+        rotary.factors.inv_freq < 1e-20, (0, 1)
+    )  # for good, as CoPE does
     if not (gradient.bool() | stopped).all():
         raise InputError(
             f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; learn the factors of "

@@ -56,7 +56,9 @@ def install(
     """
     stock = [rotary for _, _, rotary in rotary_modules(model)]
     if len(stock) != 1 or not _is_llama_style(stock[0]):
-        raise InputError(f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs.")
+        raise InputError(
+            f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs."
+        )
     rotary = ClexRotaryEmbedding(stock[0], geometry) if weights is None else read(weights, geometry)
     apply_scaling(model, geometry, rotary.scaling(factor), factor)
     remove(model)
@@ -98,7 +100,10 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         return
     parent, name, rotary = installed
     config = text_config(model.config)
-    factor, extension = config.max_position_embeddings / rotary.geometry.context_length, getattr(config, EXTENSION)
+    factor, extension = (
+        config.max_position_embeddings / rotary.geometry.context_length,
+        getattr(config, EXTENSION),
+    )
     apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
     setattr(config, EXTENSION, extension)
     setattr(parent, name, rotary.stock)
@@ -136,7 +141,9 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> AbstractC
 
 
 @contextmanager
-def _setting(model: nn.Module, attribute: str, value: Callable[[ClexRotaryEmbedding], object]) -> Iterator[None]:
+def _setting(
+    model: nn.Module, attribute: str, value: Callable[[ClexRotaryEmbedding], object]
+) -> Iterator[None]:
     """Inside the context, an attribute of the model's CLEX embedding has another value."""
     if (installed := _installed(model)) is None:
         yield
@@ -160,7 +167,9 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
             matrix.data = matrix.data.to(dtype)
 
 
-def from_weights(geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None) -> RopeScaling:
+def from_weights(
+    geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None
+) -> RopeScaling:
     """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
 
     Raises:
@@ -171,7 +180,9 @@ def from_weights(geometry: RopeGeometry, factor: float, weights: str | os.PathLi
             "CLEX needs trained weights; train them with `python -m experiments.finetune --model MODEL --method clex` "
             f"and give the directory that holds {FILE} (--weights DIR)."
         )
-    return replace(read(weights, geometry).scaling(factor), install=partial(install, weights=weights))
+    return replace(
+        read(weights, geometry).scaling(factor), install=partial(install, weights=weights)
+    )
 
 
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
@@ -179,11 +190,14 @@ def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     installed = _installed(model)
     assert installed is not None  # see is_installed
     rotary = installed[2]
-    tensors = {name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")}
+    tensors = {
+        name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")
+    }
     # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
     trained_for = {"max_factor": rotary.max_factor, "geometry": rotary.geometry.to_dict()}
     return files.write(
-        Path(directory) / FILE, safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)})
+        Path(directory) / FILE,
+        safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)}),
     )
 
 
@@ -200,17 +214,28 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
         )
     try:
         with safetensors.safe_open(file, "pt") as tensors:
-            up, down, metadata = tensors.get_tensor("up"), tensors.get_tensor("down"), tensors.metadata()
+            up, down, metadata = (
+                tensors.get_tensor("up"),
+                tensors.get_tensor("down"),
+                tensors.metadata(),
+            )
         trained_for = json.loads(metadata["trained_for"])
-        trained, max_factor = RopeGeometry(**trained_for["geometry"]), int(trained_for["max_factor"])
+        trained, max_factor = (
+            RopeGeometry(**trained_for["geometry"]),
+            int(trained_for["max_factor"]),
+        )
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
-        raise InputError(f"{file} does not hold CLEX weights as core.clex.save writes them ({error}).") from error
+        raise InputError(
+            f"{file} does not hold CLEX weights as core.clex.save writes them ({error})."
+        ) from error
     if trained != geometry:
         raise InputError(
             f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has {_words(geometry)}; "
             "give weights that were trained from the same model."
         )
-    rotary = ClexRotaryEmbedding(nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim)
+    rotary = ClexRotaryEmbedding(
+        nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim
+    )
     rotary.up.data, rotary.down.data = up, down
     return rotary
 

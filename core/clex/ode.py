@@ -44,10 +44,14 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
     """
     check_number(t, "the scaling factor t", least=1)
     if geometry.pairs < 2:
-        raise InputError("CLEX needs at least two pairs; this model rotates one. Use another method.")
+        raise InputError(
+            "CLEX needs at least two pairs; this model rotates one. Use another method."
+        )
     if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:
         shapes = f"{tuple(up.shape)} and {tuple(down.shape)}"
-        raise InputError(f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} pairs.")
+        raise InputError(
+            f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} pairs."
+        )
     up, down = up.cpu().double(), down.cpu().double()
     start = torch.from_numpy(np.log(geometry.inv_freq))
     slope = -2 * torch.arange(geometry.pairs, dtype=torch.float64) / (geometry.head_dim - 2)
@@ -62,10 +66,14 @@ class _RungeKutta(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, matrix: torch.Tensor, p: torch.Tensor, q: torch.Tensor, t: float) -> torch.Tensor:
+    def forward(
+        ctx, matrix: torch.Tensor, p: torch.Tensor, q: torch.Tensor, t: float
+    ) -> torch.Tensor:
         steps = math.ceil((t - 1) / STEP - 1e-9)
         step = (t - 1) / max(steps, 1)
-        log_alpha = np.log(1 + step * np.arange(2 * steps + 1))  # at both ends and the middle of every step
+        log_alpha = np.log(
+            1 + step * np.arange(2 * steps + 1)
+        )  # at both ends and the middle of every step
         drive = p.detach().numpy() + log_alpha[:, None] * q.detach().numpy()
         m = matrix.detach().numpy()
         half, whole = m * (step / 2), m * step
@@ -89,7 +97,9 @@ class _RungeKutta(torch.autograd.Function):
         m, step, log_alpha, stages = ctx.saved
         steps = len(stages)
         half, whole = m.T * (step / 2), m.T * step
-        direct = step * gradient.numpy()  # S is the sum of the steps' increments, so each receives this gradient
+        direct = (
+            step * gradient.numpy()
+        )  # S is the sum of the steps' increments, so each receives this gradient
         slopes = 1 - stages**2
 
         inner = np.empty_like(stages)  # the gradient with respect to the argument of each tanh

@@ -31,7 +31,11 @@ class ClexRotaryEmbedding(nn.Module):
     """
 
     def __init__(
-        self, stock: nn.Module, geometry: RopeGeometry, max_factor: int = MAX_FACTOR, amplification: int = 1
+        self,
+        stock: nn.Module,
+        geometry: RopeGeometry,
+        max_factor: int = MAX_FACTOR,
+        amplification: int = 1,
     ) -> None:
         super().__init__()
         hidden = amplification * geometry.head_dim
@@ -44,11 +48,15 @@ class ClexRotaryEmbedding(nn.Module):
         self.drawn: Callable[[Callable[[torch.Generator], Draw]], list[Draw]] | None = None
         self._solved: tuple = (None, {})
 
-    def forward(self, x: torch.Tensor, position_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(
+        self, x: torch.Tensor, position_ids: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if self.training:
             # This is the sequence's length; with padding or packed documents, positions are smaller.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
-            draws = self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
+            draws = (
+                self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
+            )
             solved = {t: ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
             inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
             positions = torch.stack([positions for _, positions in draws]).to(x.device)
@@ -70,7 +78,12 @@ class ClexRotaryEmbedding(nn.Module):
         """
         t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
         times = max(1, length // self.geometry.context_length)
-        inner = 1 + torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)].sort().values
+        inner = (
+            1
+            + torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
+            .sort()
+            .values
+        )
         ends = torch.tensor([0.0]), torch.tensor([float(t * length // times - 1)])
         return t, torch.cat([ends[0], inner.float() / times, ends[1]])[:length]
 
@@ -83,7 +96,9 @@ class ClexRotaryEmbedding(nn.Module):
         first, last = int(position_ids.min()), int(position_ids.max())
         t = self.pinned or self.factor_at(last + 1)
         if first and not self.pinned and self.factor_at(first) != t:
-            raise InputError("a cached text outgrows CLEX's scale; set one for all of it by core.clex.at_length.")
+            raise InputError(
+                "a cached text outgrows CLEX's scale; set one for all of it by core.clex.at_length."
+            )
         return t
 
     @torch.no_grad()
@@ -95,14 +110,18 @@ class ClexRotaryEmbedding(nn.Module):
             solutions = {}
             self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
         if t not in solutions:
-            solutions[t] = ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
+            solutions[t] = (
+                ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
+            )
         return solutions[t]
 
     def scaling(self, factor: float) -> RopeScaling:
         """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds max_factor."""
         t = math.ceil(factor - 1e-9)
         if t > self.max_factor:
-            raise InputError(f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked for.")
+            raise InputError(
+                f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked for."
+            )
         with torch.no_grad():
             inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()
         return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))

@@ -14,7 +14,10 @@ from ..methods.registry import METHODS
 from . import serving
 from .configuration import EXTENSION, rope_parameters, text_config
 
-FILE, BASES = "README.md", "README.base.md"  # the export's card, and the one that came with the base model
+FILE, BASES = (
+    "README.md",
+    "README.base.md",
+)  # the export's card, and the one that came with the base model
 _KEPT = ("license", "license_name", "license_link", "tags")
 
 _CARD = """---
@@ -53,8 +56,14 @@ To check one, compare its loss on a text of L' tokens with that of transformers.
 
 def before(rope_type: str) -> str:
     """What a method of this project divides, in words, by the type of RoPE that the base model has."""
-    of_two = ": those of its long factors, now for prompts of every length" if rope_type == "longrope" else ""
-    scaled = f"scaled before (`{rope_type}`), and its inverse frequencies are divided further{of_two}"
+    of_two = (
+        ": those of its long factors, now for prompts of every length"
+        if rope_type == "longrope"
+        else ""
+    )
+    scaled = (
+        f"scaled before (`{rope_type}`), and its inverse frequencies are divided further{of_two}"
+    )
     return "plain" if rope_type == "default" else scaled
 
 
@@ -71,7 +80,9 @@ def base(source: str) -> tuple[str, ModelCardData]:
     name = "/".join(cached.groups()) if cached else path.name if on_disk else source or "a model"
     kept = {}
     if on_disk and (path / FILE).is_file():
-        with contextlib.suppress(Exception):  # YAML that cannot be read says nothing, and stops no export
+        with contextlib.suppress(
+            Exception
+        ):  # YAML that cannot be read says nothing, and stops no export
             metadata = metadata_load(path / FILE) or {}
             kept = {key: metadata[key] for key in _KEPT if key in metadata}
     if cached or (not on_disk and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name)):
@@ -80,7 +91,10 @@ def base(source: str) -> tuple[str, ModelCardData]:
 
 
 def write(
-    directory: Path, config: PreTrainedConfig, of: tuple[str, ModelCardData], unextended: PreTrainedConfig | None = None
+    directory: Path,
+    config: PreTrainedConfig,
+    of: tuple[str, ModelCardData],
+    unextended: PreTrainedConfig | None = None,
 ) -> None:
     """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
 
@@ -93,13 +107,19 @@ def write(
     name, data = of
     text, card = text_config(config), directory / FILE
     extension = getattr(text, EXTENSION, {})
-    if (method := METHODS.get(extension.get("method", ""))) is None:  # not extended, or by another version
+    if (
+        method := METHODS.get(extension.get("method", ""))
+    ) is None:  # not extended, or by another version
         return
-    if card.is_file() and not (directory / BASES).exists():  # an export's own card is not the base's
+    if (
+        card.is_file() and not (directory / BASES).exists()
+    ):  # an export's own card is not the base's
         card.rename(directory / BASES)
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     rope_type = rope_parameters(text)["rope_type"]
-    drops = " llama.cpp's converter and Ollama's drop this one; extend a GGUF file instead." * (rope_type == "longrope")
+    drops = " llama.cpp's converter and Ollama's drop this one; extend a GGUF file instead." * (
+        rope_type == "longrope"
+    )
     content = _CARD.format(
         data=data,
         base=name,
@@ -112,8 +132,12 @@ def write(
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
         settings=options or "its defaults",
         rope_type=rope_type,
-        weights="those of the base model, unchanged" if unextended else "those of the model in memory",
-        commands=serving.commands(name, unextended, config) if unextended else "# not so: its weights may be others",
+        weights="those of the base model, unchanged"
+        if unextended
+        else "those of the model in memory",
+        commands=serving.commands(name, unextended, config)
+        if unextended
+        else "# not so: its weights may be others",
         caution=drops,
     )
     card.write_text(content, encoding="utf-8")

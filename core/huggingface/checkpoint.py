@@ -16,7 +16,13 @@ import torch
 import transformers
 from tqdm import tqdm
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
-from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, WEIGHTS_INDEX_NAME, WEIGHTS_NAME, logging
+from transformers.utils import (
+    SAFE_WEIGHTS_INDEX_NAME,
+    SAFE_WEIGHTS_NAME,
+    WEIGHTS_INDEX_NAME,
+    WEIGHTS_NAME,
+    logging,
+)
 
 from .. import files
 from ..errors import InputError, in_one_line
@@ -45,14 +51,22 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             of the checkpoint's own, or the weights are incomplete, another model's, or only an adapter.
     """
     if not (source / "config.json").is_file():
-        raise InputError(f"{source} holds no config.json; give the directory of a Hugging Face checkpoint.")
-    content = files.read_json(source / "config.json", "give the directory of a Hugging Face checkpoint")
+        raise InputError(
+            f"{source} holds no config.json; give the directory of a Hugging Face checkpoint."
+        )
+    content = files.read_json(
+        source / "config.json", "give the directory of a Hugging Face checkpoint"
+    )
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
     except Exception as error:  # libraries raise many kinds for a broken one
-        raise InputError(f"cannot read {source}/config.json ({in_one_line(error)}); correct it.") from error
+        raise InputError(
+            f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
+        ) from error
     check_length(config, content, str(source))
-    if content.get("auto_map") and not hasattr(transformers, next(iter(config.architectures or ()), "")):
+    if content.get("auto_map") and not hasattr(
+        transformers, next(iter(config.architectures or ()), "")
+    ):
         raise InputError(
             f"{source}/config.json names code of its own (auto_map), which need not read the keys of a scaled RoPE; "
             "give a checkpoint of a class that transformers has."
@@ -60,8 +74,14 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
     for file in (*_weights(source, config), *_kept(source)):
         _check_file(file, source)
     model, held = skeleton(config), tensors(source, config)
-    if held and not getattr(config, "quantization_config", None) and (wrong := _misfits(model, held)):
-        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {_REMEDY}.")
+    if (
+        held
+        and not getattr(config, "quantization_config", None)
+        and (wrong := _misfits(model, held))
+    ):
+        raise InputError(
+            f"the weights in {source} do not fit its config.json ({wrong}); {_REMEDY}."
+        )
     return config, model
 
 
@@ -80,11 +100,17 @@ def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
     every = (*_weights(source, config), *_kept(source))
     sizes = {file.relative_to(source): file.stat().st_size for file in every}
     tops = {file.parts[0] for file in sizes}
-    others = sorted(file.name for file in source.iterdir() if file.name not in tops and file.name[0] != ".")
+    others = sorted(
+        file.name for file in source.iterdir() if file.name not in tops and file.name[0] != "."
+    )
     if others:
         names = textwrap.shorten(", ".join(others), 160, placeholder=" …")
-        warnings.warn(f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3)
-    with tqdm(total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=None) as bar:
+        warnings.warn(
+            f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3
+        )
+    with tqdm(
+        total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=None
+    ) as bar:
         for file, size in sizes.items():
             (target / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / file, target / file)
@@ -94,7 +120,9 @@ def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
 def _weights(source: Path, config: PreTrainedConfig) -> list[Path]:
     """The files of weights that a loader opens; of several, their index is the first."""
     if (source / "adapter_config.json").is_file():
-        raise InputError(f"{source} holds an adapter; merge it into its base model first, and give the merged one.")
+        raise InputError(
+            f"{source} holds an adapter; merge it into its base model first, and give the merged one."
+        )
     named = getattr(config, "transformers_weights", None)
     names = (named,) if named else _WEIGHTS
     first = next((source / name for name in names if (source / name).is_file()), None)
@@ -124,8 +152,12 @@ def _kept(source: Path) -> list[Path]:
 def _check_file(file: Path, source: Path) -> None:
     """Raise InputError if a file to copy is missing, a link to somewhere else, or a JSON file that holds none."""
     target, home = file.resolve(), source.resolve()
-    if not (target.is_relative_to(home) or target.is_relative_to(home.parent.parent / "blobs")):  # the hub's cache
-        raise InputError(f"{file} is a link to {target}, outside the checkpoint; put the file itself there.")
+    if not (
+        target.is_relative_to(home) or target.is_relative_to(home.parent.parent / "blobs")
+    ):  # the hub's cache
+        raise InputError(
+            f"{file} is a link to {target}, outside the checkpoint; put the file itself there."
+        )
     if file.suffix == ".json":
         files.read_json(file, _REMEDY, (dict, list))
     if not os.access(file, os.R_OK):
@@ -148,7 +180,10 @@ def header(file: Path) -> dict[str, torch.Tensor]:
         if file.suffix == ".safetensors":
             with safetensors.safe_open(file, "pt") as opened:
                 names = opened.keys()
-                return {name: torch.empty(opened.get_slice(name).get_shape(), device="meta") for name in names}
+                return {
+                    name: torch.empty(opened.get_slice(name).get_shape(), device="meta")
+                    for name in names
+                }
         with file.open("rb") as handle:
             if handle.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP:
                 return {}

@@ -25,8 +25,23 @@ EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
 _SCALING_KEYS = {
-    *("rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
-    *("beta_fast", "beta_slow", "truncate", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor"),
+    *(
+        "rope_type",
+        "type",
+        "rope_theta",
+        "factor",
+        "original_max_position_embeddings",
+        "attention_factor",
+    ),
+    *(
+        "beta_fast",
+        "beta_slow",
+        "truncate",
+        "mscale",
+        "mscale_all_dim",
+        "low_freq_factor",
+        "high_freq_factor",
+    ),
     *("short_factor", "long_factor", "short_mscale", "long_mscale"),
 }
 # The types that can be extended: plain RoPE, and those that scale it by fixed factors.
@@ -34,7 +49,14 @@ _EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 # Other names for the context length; vLLM takes the smallest of them.
-_LENGTHS = ("max_length", "model_max_length", "max_sequence_length", "max_seq_length", "max_seq_len", "seq_length")
+_LENGTHS = (
+    "max_length",
+    "model_max_length",
+    "max_sequence_length",
+    "max_seq_length",
+    "max_seq_len",
+    "seq_length",
+)
 
 
 def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
@@ -50,7 +72,9 @@ def text_section(config: PreTrainedConfig) -> str | None:
 
 def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
     """Raise InputError if a checkpoint's config.json has no context length; transformers would make one up."""
-    key = text_config(config).attribute_map.get("max_position_embeddings", "max_position_embeddings")
+    key = text_config(config).attribute_map.get(
+        "max_position_embeddings", "max_position_embeddings"
+    )
     if not (content.get("text_config") or content).get(key):
         raise InputError(
             f"{name}/config.json does not state the context length the model was pre-trained with; add {key!r} to it."
@@ -100,19 +124,36 @@ def trained_length(config: PreTrainedConfig) -> int:
     """
     parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
     if not length:
-        raise InputError("the configuration states no context length; add max_position_embeddings to its config.json.")
-    kind, original = parameters.get("rope_type", "default"), parameters.get("original_max_position_embeddings")
+        raise InputError(
+            "the configuration states no context length; add max_position_embeddings to its config.json."
+        )
+    kind, original = (
+        parameters.get("rope_type", "default"),
+        parameters.get("original_max_position_embeddings"),
+    )
     if kind not in _EXTENDED or "llama_4_scaling_beta" in parameters:
         reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
         if kind == "dynamic":
             reason = "it follows each prompt's length; remove the scaling from config.json first"
         elif kind in _EXTENDED:
             reason = "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
-        raise InputError(f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: {reason}.")
-    if kind == "yarn" and parameters.get("factor"):  # some checkpoints state the length before YaRN, others that after
+        raise InputError(
+            f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: {reason}."
+        )
+    if kind == "yarn" and parameters.get(
+        "factor"
+    ):  # some checkpoints state the length before YaRN, others that after
         return round(original * parameters["factor"])
-    others = [value for key in _LENGTHS if isinstance(value := getattr(config, key, None), int) and value > length]
-    unused = kind == "longrope" and length <= original and parameters["short_factor"] != parameters["long_factor"]
+    others = [
+        value
+        for key in _LENGTHS
+        if isinstance(value := getattr(config, key, None), int) and value > length
+    ]
+    unused = (
+        kind == "longrope"
+        and length <= original
+        and parameters["short_factor"] != parameters["long_factor"]
+    )
     if unused or (kind == "linear" and others):
         raise InputError(
             f"the configuration scales RoPE ({kind}) for more tokens than its max_position_embeddings of {length}; "
@@ -121,7 +162,9 @@ def trained_length(config: PreTrainedConfig) -> int:
     return length
 
 
-def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> Iterator[dict]:
+def forms(
+    config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling, longer: int
+) -> Iterator[dict]:
     """The RoPE parameters that may express a scaling, the most widely known first.
 
     A model's class may ignore a form or fail on it, so :func:`scale_config` is only the first half: look at what the
@@ -137,7 +180,9 @@ def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling
         # attention factor from it.
         few = {key: factors[key] for key in factors.keys() - {"attention_factor", *mscales}}
         original = few["original_max_position_embeddings"]
-        if not math.isclose(recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3):
+        if not math.isclose(
+            recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3
+        ):
             raise InputError(
                 f"a {config.model_type!r} configuration cannot express an attention factor of "
                 f"{scaling.attention_factor:g} for {longer} tokens; give one of at least 1."
@@ -150,17 +195,26 @@ def forms(config: PreTrainedConfig, geometry: RopeGeometry, scaling: RopeScaling
     yield factors | mscales  # PhiMoE reads these
 
 
-def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, factor: float) -> None:
+def scale_config(
+    config: PreTrainedConfig, geometry: RopeGeometry, form: dict, factor: float
+) -> None:
     """Write one of the :func:`forms` of a scaling into the text part of a configuration, in place."""
     layers, current = layer_type(config), rope_parameters(config)
     kept = {key: value for key, value in current.items() if key not in _SCALING_KEYS}
     parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
-    config.rope_parameters = parameters if layers is None else {**config.rope_parameters, layers: parameters}
-    if hasattr(config, "original_max_position_embeddings") and "original_max_position_embeddings" in form:
+    config.rope_parameters = (
+        parameters if layers is None else {**config.rope_parameters, layers: parameters}
+    )
+    if (
+        hasattr(config, "original_max_position_embeddings")
+        and "original_max_position_embeddings" in form
+    ):
         config.original_max_position_embeddings = form["original_max_position_embeddings"]
     config.max_position_embeddings = round(geometry.context_length * factor)
-    if getattr(config, "head_dim", 0) is None:  # Mixtral's default, which longrope and yarn cannot read
+    if (
+        getattr(config, "head_dim", 0) is None
+    ):  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
     extension: dict = {
         "context_length": int(geometry.context_length),
@@ -169,7 +223,9 @@ def scale_config(config: PreTrainedConfig, geometry: RopeGeometry, form: dict, f
     }
     if geometry.frequencies is not None:
         given = ("head_dim", "base", "context_length")
-        extension["scaled"] = {key: value for key, value in geometry.to_dict().items() if key not in given}
+        extension["scaled"] = {
+            key: value for key, value in geometry.to_dict().items() if key not in given
+        }
     setattr(config, EXTENSION, extension)
 
 
@@ -208,9 +264,15 @@ def older_keys(config: PreTrainedConfig) -> dict:
     keys = {base: parameters.pop("rope_theta")}
     if (rotated := parameters.pop("partial_rotary_factor", 1.0)) != 1:
         keys[share] = rotated
-    if hasattr(config, "original_max_position_embeddings") and "short_factor" in parameters:  # Phi-3 takes no more
-        parameters = {"type": "longrope"} | {key: parameters[key] for key in ("short_factor", "long_factor")}
-    if config.model_type in ("olmo", "olmo2") and parameters["rope_type"] == "linear":  # which take no other key
+    if (
+        hasattr(config, "original_max_position_embeddings") and "short_factor" in parameters
+    ):  # Phi-3 takes no more
+        parameters = {"type": "longrope"} | {
+            key: parameters[key] for key in ("short_factor", "long_factor")
+        }
+    if (
+        config.model_type in ("olmo", "olmo2") and parameters["rope_type"] == "linear"
+    ):  # which take no other key
         parameters = {"type": "linear", "factor": parameters["factor"]}
     keys["rope_scaling"] = None if parameters == {"rope_type": "default"} else parameters
     if layer_type(config):
@@ -221,7 +283,10 @@ def older_keys(config: PreTrainedConfig) -> dict:
 
 
 def write(
-    directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None, older: bool = True
+    directory: Path,
+    config: PreTrainedConfig,
+    before: PreTrainedConfig | None = None,
+    older: bool = True,
 ) -> None:
     """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every engine reads.
 
@@ -237,19 +302,28 @@ def write(
     content = files.read_json(file, "write the checkpoint again")
     section = content.setdefault(name, {}) if (name := text_section(config)) else content
     if content.pop("auto_map", None):
-        warnings.warn("the export leaves out auto_map, which names code of the checkpoint's own", stacklevel=2)
+        warnings.warn(
+            "the export leaves out auto_map, which names code of the checkpoint's own", stacklevel=2
+        )
     if before is not None:
         section.update(changes(before, config))
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        section.update({"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {}))
+        section.update(
+            {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {})
+        )
     extension = getattr(text, EXTENSION, None)
-    pretrained = extension["context_length"] if extension else None  # a shorter length is a limit that somebody chose
+    pretrained = (
+        extension["context_length"] if extension else None
+    )  # a shorter length is a limit that somebody chose
     for key in _LENGTHS:
         _raise(section, key, pretrained, longer)
     files.write_json(file, content)
 
-    lengths = {"generation_config": ("max_length", pretrained), "tokenizer_config": ("model_max_length", 0)}
+    lengths = {
+        "generation_config": ("max_length", pretrained),
+        "tokenizer_config": ("model_max_length", 0),
+    }
     for name, (key, least) in lengths.items():
         if (file := directory / f"{name}.json").is_file():
             content = files.read_json(file, "correct it, or remove it")
@@ -267,7 +341,12 @@ def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
 
 def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:
     """Raise a length between `least` and `longer` to `longer`."""
-    if least is not None and longer and isinstance(content.get(key), int) and least <= content[key] < longer:
+    if (
+        least is not None
+        and longer
+        and isinstance(content.get(key), int)
+        and least <= content[key] < longer
+    ):
         content[key] = longer
 
 
@@ -275,5 +354,8 @@ def _for_transformers_4(content: dict) -> None:
     """Rename a tokenizer's class and its extra tokens to what transformers 4 and 5 both know."""
     if content.get("tokenizer_class") == "TokenizersBackend":
         content["tokenizer_class"] = "PreTrainedTokenizerFast"
-    if isinstance(content.get("extra_special_tokens"), list) and "additional_special_tokens" not in content:
+    if (
+        isinstance(content.get("extra_special_tokens"), list)
+        and "additional_special_tokens" not in content
+    ):
         content["additional_special_tokens"] = content.pop("extra_special_tokens")

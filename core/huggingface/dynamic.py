@@ -24,7 +24,9 @@ _FOLLOWING = ("dynamic", "longrope")
 def frequencies(model: nn.Module, length: int) -> bytes:
     """What an input of `length` tokens makes of all embeddings that follow it; empty if none does."""
     values = [value for _, state in _following(model, length) for value in state.values()]
-    return b"".join(x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values)
+    return b"".join(
+        x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values
+    )
 
 
 @contextmanager
@@ -45,7 +47,11 @@ def fixed(model: nn.Module, length: int) -> Iterator[None]:
 def state(rotary: nn.Module) -> dict:
     """An embedding's frequencies and attention factors by attribute, for all types of layers."""
     names = [*dict(rotary.named_buffers(recurse=False)), *vars(rotary)]
-    return {name: getattr(rotary, name) for name in names if name.endswith(("inv_freq", "attention_scaling"))}
+    return {
+        name: getattr(rotary, name)
+        for name in names
+        if name.endswith(("inv_freq", "attention_scaling"))
+    }
 
 
 def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]]:
@@ -56,10 +62,14 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
             yield module, states[min(max(math.ceil(length / context_length), 1), max(states))]
         kinds = getattr(module, "rope_type", None)
         of_layers = kinds if isinstance(kinds, dict) else {None: kinds}
-        fixed = {layers: "default" if kind in _FOLLOWING else kind for layers, kind in of_layers.items()}
+        fixed = {
+            layers: "default" if kind in _FOLLOWING else kind for layers, kind in of_layers.items()
+        }
         for layers, kind in of_layers.items():
             if kind in _FOLLOWING:
                 device = next(module.buffers()).device
-                inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](module.config, device, seq_len=length, layer_type=layers)
+                inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](
+                    module.config, device, seq_len=length, layer_type=layers
+                )
                 name = "inv_freq" if layers is None else f"{layers}_inv_freq"
                 yield module, {name: inv_freq, "rope_type": fixed.get(None, fixed)}

@@ -17,7 +17,15 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from ..errors import InputError, check_number
 from ..geometry import RopeGeometry, RopeScaling
-from .configuration import EXTENSION, forms, layer_type, rope_parameters, scale_config, text_config, trained_length
+from .configuration import (
+    EXTENSION,
+    forms,
+    layer_type,
+    rope_parameters,
+    scale_config,
+    text_config,
+    trained_length,
+)
 from .rotation import layers, skeleton
 
 
@@ -33,7 +41,9 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     """
     config, name = text_config(model.config), type(model).__name__
     parameters = rope_parameters(config)
-    extension = getattr(config, EXTENSION, None)  # the model was extended by this project: start from its geometry
+    extension = getattr(
+        config, EXTENSION, None
+    )  # the model was extended by this project: start from its geometry
     rope_type = parameters.get("rope_type", "default")
     if extension:
         _check_agreement(extension, config)
@@ -41,14 +51,20 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     rotaries, kind = [rotary for _, _, rotary in rotary_modules(model)], layer_type(config)
     pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
     base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
-    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {}))
+    geometry = RopeGeometry(
+        2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {})
+    )
     if extension:
         return geometry
     if rope_type != "default":
         geometry = _scaled(geometry, rope_type, rotaries[0], config)
-    bases = {getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs}
+    bases = {
+        getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs
+    }
     # Each pass of longrope writes its buffers anew.
-    agree = rope_type == "longrope" or all(_turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries)
+    agree = rope_type == "longrope" or all(
+        _turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries
+    )
     if bases - {base} or not agree:
         raise InputError(
             f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the base "
@@ -57,29 +73,41 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     return geometry
 
 
-def _scaled(plain: RopeGeometry, rope_type: str, rotary: nn.Module, config: PreTrainedConfig) -> RopeGeometry:
+def _scaled(
+    plain: RopeGeometry, rope_type: str, rotary: nn.Module, config: PreTrainedConfig
+) -> RopeGeometry:
     """The geometry of scaled RoPE, as its embedding's class computes it for L tokens.
 
     Raises:
         InputError: the class does not rotate by the inverse frequencies and the attention factor that it states.
     """
     kind, fresh = layer_type(config), _stock(rotary)(config)
-    _cosines(fresh, kind, np.array([0, plain.context_length - 1]))  # longrope chooses its factors in a pass
+    _cosines(
+        fresh, kind, np.array([0, plain.context_length - 1])
+    )  # longrope chooses its factors in a pass
     inv_freq = fresh.get_buffer(_buffer_name(kind)).double().numpy()
     attention_factor = getattr(fresh, _factor_name(kind))
-    if not _computes(fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length):
+    if not _computes(
+        fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length
+    ):
         raise InputError(
             f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate by the inverse "
             "frequencies and the attention factor that it computes; give another model."
         )
-    return replace(plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type)
+    return replace(
+        plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type
+    )
 
 
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
     try:
         longer = float(extension["context_length"]) * float(extension["factor"])
-        before = {**extension.get("scaled", {})}.keys() <= {"frequencies", "attention_factor", "rope_type"}
+        before = {**extension.get("scaled", {})}.keys() <= {
+            "frequencies",
+            "attention_factor",
+            "rope_type",
+        }
         agrees = before and round(longer) == config.max_position_embeddings
     except (KeyError, TypeError, ValueError, OverflowError):
         agrees = False
@@ -146,11 +174,15 @@ def apply_scaling(
     return model
 
 
-def _rebuilt(config: PreTrainedConfig, modules: list, scaling: RopeScaling, longer: int) -> list[nn.Module]:
+def _rebuilt(
+    config: PreTrainedConfig, modules: list, scaling: RopeScaling, longer: int
+) -> list[nn.Module]:
     """What the embeddings' classes make of a configuration; empty unless all compute what the method decided."""
     try:
         rotaries = [_stock(rotary)(config) for _, _, rotary in modules]
-        computed = all(_computes(rotary, layer_type(config), scaling, longer) for rotary in rotaries)
+        computed = all(
+            _computes(rotary, layer_type(config), scaling, longer) for rotary in rotaries
+        )
     except Exception:  # a class that does not know the form may raise anything
         return []
     return rotaries if computed else []
@@ -177,7 +209,11 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
 
 def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torch.Tensor:
     """What an embedding makes of one prompt's positions, [1, positions, columns]."""
-    result = rotary(torch.zeros(1, 1), torch.from_numpy(positions).long()[None], *([] if kind is None else [kind]))
+    result = rotary(
+        torch.zeros(1, 1),
+        torch.from_numpy(positions).long()[None],
+        *([] if kind is None else [kind]),
+    )
     return result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
 
 
@@ -190,10 +226,18 @@ def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
         factors = [name for name in vars(one) if name.endswith("attention_scaling")]
         buffers = dict(one.named_buffers(recurse=False))
         same = {name: getattr(one, name) == getattr(two, name) for name in factors}
-        same |= {name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float()) for name in buffers}
+        same |= {
+            name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float())
+            for name in buffers
+        }
         different += [f"{path}.{name}" for name in same if not same[name]]
-    scales = ({n: getattr(module, "scaling", None) for n, module in each.named_modules()} for each in (model, other))
-    held, rebuilt = ({n: scale for n, scale in s.items() if isinstance(scale, float)} for s in scales)
+    scales = (
+        {n: getattr(module, "scaling", None) for n, module in each.named_modules()}
+        for each in (model, other)
+    )
+    held, rebuilt = (
+        {n: scale for n, scale in s.items() if isinstance(scale, float)} for s in scales
+    )
     return different + [f"{n}.scaling" for n in held if held[n] != rebuilt.get(n)][:1]
 
 
@@ -208,7 +252,11 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
         parent, _, attribute = path.rpartition(".")
         holder, rotary = model.get_submodule(parent), model.get_submodule(path)
         # CLEX's embedding, and a learned one, hold the stock one that they replace
-        modules.append((rotary, "stock", rotary.stock) if hasattr(rotary, "stock") else (holder, attribute, rotary))
+        modules.append(
+            (rotary, "stock", rotary.stock)
+            if hasattr(rotary, "stock")
+            else (holder, attribute, rotary)
+        )
     return modules
 
 
@@ -234,9 +282,13 @@ def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
             f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} tokens, so no rotated "
             "pair gets beyond pre-training; leave its RoPE as it is and raise max_position_embeddings in config.json."
         )
-    used = {(path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted}
+    used = {
+        (path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted
+    }
     if not used:
-        raise InputError(f"no layer of {name} rotates by RoPE of the type {wanted}; give another model.")
+        raise InputError(
+            f"no layer of {name} rotates by RoPE of the type {wanted}; give another model."
+        )
     return used
 
 
@@ -263,8 +315,12 @@ class _Kept(nn.Module):
             self._buffers[name] = buffer.to(self._buffers[name].device)
         return self
 
-    def compute_default_rope_parameters(self, *_, layer_type: str | None = None, **__) -> tuple[torch.Tensor, float]:
-        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(self, _factor_name(layer_type))
+    def compute_default_rope_parameters(
+        self, *_, layer_type: str | None = None, **__
+    ) -> tuple[torch.Tensor, float]:
+        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(
+            self, _factor_name(layer_type)
+        )
 
     def __reduce_ex__(self, protocol):
         return _new, (_stock(self),), vars(self)

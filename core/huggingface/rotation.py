@@ -64,7 +64,9 @@ def skeleton(config: PreTrainedConfig, like: PreTrainedModel | None = None) -> P
             model.set_submodule(name, type(rotary)(rotary.config))  # with real frequencies
     except InputError:
         raise
-    except Exception as error:  # a contradictory configuration can make the model's class raise anything
+    except (
+        Exception
+    ) as error:  # a contradictory configuration can make the model's class raise anything
         raise InputError(
             f"no causal language model can be built from this {config.model_type!r} configuration "
             f"({in_one_line(error)}); give the checkpoint of a language model."
@@ -75,7 +77,9 @@ def skeleton(config: PreTrainedConfig, like: PreTrainedModel | None = None) -> P
 def weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
     """A model of this class and configuration whose tensors have no values, frequencies included."""
     config = copy.deepcopy(config)
-    config._attn_implementation = None  # transformers' choice: what a file names may not be installed
+    config._attn_implementation = (
+        None  # transformers' choice: what a file names may not be installed
+    )
     if isinstance(config.dtype, str):  # as it stands in a file
         config.dtype = getattr(torch, config.dtype)
     with torch.device("meta"):
@@ -134,7 +138,11 @@ def _decoder_layers(model: nn.Module) -> list[tuple[int, nn.Module]]:
         if isinstance(module, nn.ModuleList) and module not in inner:
             inner |= set(module.modules())
             members = list(enumerate(module))
-            indexed += [(i, layer) for i, layer in members if any(hasattr(m, "layer_idx") for m in layer.modules())]
+            indexed += [
+                (i, layer)
+                for i, layer in members
+                if any(hasattr(m, "layer_idx") for m in layer.modules())
+            ]
     return indexed
 
 
@@ -145,9 +153,13 @@ def _layer(config: PreTrainedConfig, index: int) -> Layer:
     window = None
     if kind == "chunked_attention":
         window = getattr(config, "attention_chunk_size", None)
-    elif kind == "sliding_attention" or (kind is None and getattr(config, "use_sliding_window", True)):
+    elif kind == "sliding_attention" or (
+        kind is None and getattr(config, "use_sliding_window", True)
+    ):
         window = getattr(config, "sliding_window", None)
-    return Layer(window, attends=kind is None or (kind.endswith("attention") and kind != "linear_attention"))
+    return Layer(
+        window, attends=kind is None or (kind.endswith("attention") and kind != "linear_attention")
+    )
 
 
 class _Uses(TorchFunctionMode):
@@ -166,7 +178,9 @@ class _Uses(TorchFunctionMode):
         """A hook for a rotary embedding of this name."""
 
         def hook(module, arguments, keywords, output) -> None:
-            layer_type = keywords.get("layer_type") or next((each for each in arguments if isinstance(each, str)), None)
+            layer_type = keywords.get("layer_type") or next(
+                (each for each in arguments if isinstance(each, str)), None
+            )
             for tensor in output if isinstance(output, tuple | list) else (output,):
                 self.rotations[id(tensor)] = name, layer_type
                 self.kept.append(tensor)

@@ -8,12 +8,30 @@ import shlex
 
 from transformers import PreTrainedConfig
 
-from .configuration import EXTENSION, changes, older_keys, rope_parameters, text_config, text_section
+from .configuration import (
+    EXTENSION,
+    changes,
+    older_keys,
+    rope_parameters,
+    text_config,
+    text_section,
+)
 
 # The architecture in a GGUF file, by model type, where llama.cpp's flags reach every layer that rotates.
 _GGUF = {"mistral": "llama", "mixtral": "llama"} | {
     name: name.replace("_", "")
-    for name in ("llama", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "granite", "smollm3", "stablelm", "olmo", "olmoe")
+    for name in (
+        "llama",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "granite",
+        "smollm3",
+        "stablelm",
+        "olmo",
+        "olmoe",
+    )
 }
 
 
@@ -39,13 +57,19 @@ def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) ->
             changed |= older_keys(text) | {"rope_scaling": parameters}
         override = json.dumps(changed)
         program = "python -m sglang.launch_server --model-path"
-        sglang = _shell(program, source, "--json-model-override-args", override, "--context-length", longer)
+        sglang = _shell(
+            program, source, "--json-model-override-args", override, "--context-length", longer
+        )
     return f"# vLLM, from 0.11.1 on\n{vllm}\n# SGLang\n{sglang}\n# llama.cpp\n{_llama_cpp(before, text)}"
 
 
 def _llama_cpp(before: PreTrainedConfig, text: PreTrainedConfig) -> str:
     parameters, longer = rope_parameters(text), text.max_position_embeddings
-    kind, base, architecture = parameters["rope_type"], parameters["rope_theta"], _GGUF.get(text.model_type)
+    kind, base, architecture = (
+        parameters["rope_type"],
+        parameters["rope_theta"],
+        _GGUF.get(text.model_type),
+    )
     if kind not in ("default", "linear", "yarn") or architecture is None:
         return f"# It has no flags for {kind!r} RoPE of {text.model_type!r} models; extend the GGUF file."
     flags = ["-c", longer]
@@ -53,11 +77,21 @@ def _llama_cpp(before: PreTrainedConfig, text: PreTrainedConfig) -> str:
         flags += ["--rope-scaling", kind, "--rope-scale", parameters["factor"]]
     if kind == "yarn":  # llama.cpp computes the attention factor itself
         flags += ["--yarn-orig-ctx", parameters["original_max_position_embeddings"]]
-        flags += ["--yarn-beta-fast", parameters["beta_fast"], "--yarn-beta-slow", parameters["beta_slow"]]
+        flags += [
+            "--yarn-beta-fast",
+            parameters["beta_fast"],
+            "--yarn-beta-slow",
+            parameters["beta_slow"],
+        ]
     if base != rope_parameters(text_config(before))["rope_theta"]:
         flags += ["--rope-freq-base", base]
     # llama-server takes no longer prompts than the file states.
-    return _shell("llama-server -m MODEL.gguf", *flags, "--override-kv", f"{architecture}.context_length=int:{longer}")
+    return _shell(
+        "llama-server -m MODEL.gguf",
+        *flags,
+        "--override-kv",
+        f"{architecture}.context_length=int:{longer}",
+    )
 
 
 def _shell(program: str, *arguments) -> str:

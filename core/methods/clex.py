@@ -15,8 +15,16 @@ def _start_clex(model, geometry: RopeGeometry, factor: float):
     return clex.install(model, geometry, factor)
 
 
-@register("clex", "CLEX", published=True, start=_start_clex, styles=(("#CC79A7", (0, (3, 1, 1, 1, 1, 1))),))
-def clex(geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None) -> RopeScaling:
+@register(
+    "clex",
+    "CLEX",
+    published=True,
+    start=_start_clex,
+    styles=(("#CC79A7", (0, (3, 1, 1, 1, 1, 1))),),
+)
+def clex(
+    geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None
+) -> RopeScaling:
     """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see :mod:`core.clex`.
 
     Args:

@@ -19,6 +19,8 @@ def interpolate(
     return RopeScaling(inv_freq, attention_factor, chosen, stock=stock)
 
 
-def divide(geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float) -> RopeScaling:
+def divide(
+    geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float
+) -> RopeScaling:
     """θ_i/λ_i for factors λ_i, float64 [pairs]."""
     return RopeScaling(geometry.inv_freq / by, attention_factor, by == factor)

@@ -12,7 +12,9 @@ from .registry import ORIGINAL, TIME_REFERENCE, register
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))
 def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """No scaling: plain extrapolation to L'."""
-    return interpolate(geometry, factor, np.zeros(geometry.pairs, dtype=bool), stock={"rope_type": "default"})
+    return interpolate(
+        geometry, factor, np.zeros(geometry.pairs, dtype=bool), stock={"rope_type": "default"}
+    )
 
 
 @register(TIME_REFERENCE, "PI", published=True, styles=(("#E69F00", "--"),))

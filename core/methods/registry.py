@@ -49,7 +49,9 @@ class Method:
     def needs(self) -> tuple[str, ...]:
         """The options without a default."""
         parameters = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+        return tuple(
+            p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+        )
 
     @property
     def ready(self) -> bool:
@@ -70,7 +72,11 @@ class Method:
         if geometry.frequencies is None:
             return scaling
         # A stock type divides base^(−2i/d), so it would undo what was there before.
-        return replace(scaling, attention_factor=scaling.attention_factor * geometry.attention_factor, stock=None)
+        return replace(
+            scaling,
+            attention_factor=scaling.attention_factor * geometry.attention_factor,
+            stock=None,
+        )
 
 
 METHODS: dict[str, Method] = {}

@@ -60,14 +60,18 @@ def yarn_temperature(factor: float) -> float:
     return 0.1 * float(np.log(factor)) + 1
 
 
-def yarn_limits(geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: float = 1.0) -> tuple[int, int]:
+def yarn_limits(
+    geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: float = 1.0
+) -> tuple[int, int]:
     """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and r_i = α rotations.
 
     Raises:
         InputError: not 0 < α < β.
     """
     if not 0 < beta_slow < beta_fast:
-        raise InputError(f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < beta_fast.")
+        raise InputError(
+            f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < beta_fast."
+        )
 
     low = max(np.floor(geometry.index_of(beta_fast)), 0)
     high = min(np.ceil(geometry.index_of(beta_slow)), geometry.head_dim - 1)

@@ -31,7 +31,9 @@ SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
 # How an answer ends that is whole, with stop ids and strings as "stop"; others are broken off: "abort", "error", null.
 WHOLE = ("stop", "length")
 AT_ONCE = 32  # requests in flight; a server makes its own batches of them
-TRIES = 8  # of one request, with two minutes of pauses in all, such as while a server is started again
+TRIES = (
+    8  # of one request, with two minutes of pauses in all, such as while a server is started again
+)
 PAUSE = 1.0  # seconds before the second try; then twice as long each time
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
 # The largest reply in bytes: a list of models, and for each token of prompt and answer its text, its id and the
@@ -119,14 +121,19 @@ class Endpoint:
         self.fingerprint: str | None = None
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not re.fullmatch("[!-~]*", self._key):
-            raise InputError("OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key alone.")
+            raise InputError(
+                "OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key alone."
+            )
         self._http = httpx.Client(
             base_url=self.url,
-            headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            headers={"Accept-Encoding": "identity"}
+            | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        models = self._send(functools.partial(_MODELS.validate_json, strict=True), "a request for its models")["data"]
+        models = self._send(
+            functools.partial(_MODELS.validate_json, strict=True), "a request for its models"
+        )["data"]
         parts = PurePath(name).parts
         model = next((each for each in models for key in ("root", "id")
                       if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
@@ -139,7 +146,11 @@ class Endpoint:
         self.model, owner = model["id"], model.get("owned_by") or "an unnamed server"
         self.server = SERVERS.get(owner, owner)
         self.most_tokens = model.get("max_model_len") or math.inf
-        self._continue(Request("a first prompt of token ids, which vLLM, SGLang and llama-server take,", _PROBE, 2))
+        self._continue(
+            Request(
+                "a first prompt of token ids, which vLLM, SGLang and llama-server take,", _PROBE, 2
+            )
+        )
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
@@ -148,10 +159,14 @@ class Endpoint:
             InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
-        requests = sorted(requests, key=lambda request: request.prompt)  # neighbours share prefixes, which servers keep
+        requests = sorted(
+            requests, key=lambda request: request.prompt
+        )  # neighbours share prefixes, which servers keep
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
-            for done in as_completed([pool.submit(self._continue, request) for request in requests]):
+            for done in as_completed(
+                [pool.submit(self._continue, request) for request in requests]
+            ):
                 yield done.result()
         except BaseException:
             self._over.set()
@@ -170,7 +185,9 @@ class Endpoint:
             **_GREEDY,
         }
         largest = LARGEST + LARGEST_PER_TOKEN * (len(request.prompt) + request.max_new_tokens)
-        return request.key, self._send(functools.partial(self._tokens, request), request.key, body, largest)
+        return request.key, self._send(
+            functools.partial(self._tokens, request), request.key, body, largest
+        )
 
     def _tokens(self, request: Request, content: bytes) -> list[int]:
         """The new tokens in a reply, up to what stops them; it must say what was asked for, and nothing else.
@@ -179,7 +196,11 @@ class Endpoint:
             _Again: the server broke its answer off.
         """
         reply = _REPLY.validate_json(content, strict=True)
-        choice, read, model = reply["choices"][0], reply["usage"]["prompt_tokens"], reply.get("model", self.model)
+        choice, read, model = (
+            reply["choices"][0],
+            reply["usage"]["prompt_tokens"],
+            reply.get("model", self.model),
+        )
         fingerprint = reply.get("system_fingerprint") or ""
         if self.fingerprint is None:
             self.fingerprint = fingerprint
@@ -208,11 +229,19 @@ class Endpoint:
         ):  # fmt: skip
             if wrong:
                 raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
-        if not all(one is not None and math.isfinite(one) for one in nats):  # JSON has no NaN; some servers write null
+        if not all(
+            one is not None and math.isfinite(one) for one in nats
+        ):  # JSON has no NaN; some servers write null
             raise NonFiniteError(f"{request.key}: a log-probability is not finite")
         return (tokens or [])[:stop]
 
-    def _send(self, read: Callable[[bytes], Any], what: str, body: dict | None = None, largest: int = LARGEST) -> Any:
+    def _send(
+        self,
+        read: Callable[[bytes], Any],
+        what: str,
+        body: dict | None = None,
+        largest: int = LARGEST,
+    ) -> Any:
         """What `read` makes of a reply of at most so many bytes; a completion that may succeed later is asked again."""
         tries, pause = TRIES if body else 1, PAUSE
         while True:
@@ -220,7 +249,9 @@ class Endpoint:
                 return read(self._content(what, body, largest))
             except ValidationError as error:
                 first = error.errors(include_input=False, include_url=False)[0]
-                reason = in_one_line(ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}"))
+                reason = in_one_line(
+                    ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+                )
                 raise InputError(
                     f"the server at {self.url} does not answer as OpenAI's do ({what}: {reason}); vLLM does."
                 ) from error
@@ -238,11 +269,15 @@ class Endpoint:
         """The content of one reply, to a completion or else for the list of models."""
         until, content = time.monotonic() + LONGEST_ANSWER, bytearray()
         try:
-            with self._http.stream(*(("POST", "completions") if body else ("GET", "models")), json=body) as reply:
+            with self._http.stream(
+                *(("POST", "completions") if body else ("GET", "models")), json=body
+            ) as reply:
                 for piece in reply.iter_bytes():
                     content += piece
                     if len(content) > largest:
-                        raise InputError(f"the server at {self.url} answers {what} by over {largest:,} bytes; see why.")
+                        raise InputError(
+                            f"the server at {self.url} answers {what} by over {largest:,} bytes; see why."
+                        )
                     if time.monotonic() > until:
                         raise httpx.ReadTimeout("too slow")
         except httpx.ReadTimeout as error:
@@ -250,7 +285,11 @@ class Endpoint:
                 f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} seconds; ask for "
                 "shorter prompts, or give a faster one."
             ) from error
-        except (httpx.HTTPError, OverflowError, UnicodeError) as error:  # the last two of impossible addresses
+        except (
+            httpx.HTTPError,
+            OverflowError,
+            UnicodeError,
+        ) as error:  # the last two of impossible addresses
             raise _Again(f"{type(error).__name__}: {error}") from error
         if reply.status_code == 200:
             return bytes(content)
@@ -258,4 +297,6 @@ class Endpoint:
         reason = f"HTTP {reply.status_code}: {in_one_line(Exception(said))}"
         if reply.status_code in _RETRIED:
             raise _Again(reason)
-        raise InputError(f"the server at {self.url} refuses {what} ({reason}); give another, or correct it.")
+        raise InputError(
+            f"the server at {self.url} refuses {what} ({reason}); give another, or correct it."
+        )

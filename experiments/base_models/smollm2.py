@@ -10,6 +10,8 @@ MODEL = Model(
     geometry=GEOMETRY,
     n_hat=papers_n_hat(GEOMETRY),
     # 1.05 M tokens. A gap that training closes, closes by steps: AdamW moves a weight by about the rate in each.
-    training=Training(steps={2: 64, 4: 32}, batch=1, dtype="bfloat16", save_every=4, corpus="books"),
+    training=Training(
+        steps={2: 64, 4: 32}, batch=1, dtype="bfloat16", save_every=4, corpus="books"
+    ),
     gpu_dtype="bfloat16",  # the flash kernel, with which 16k tokens are read in a tenth of the time, takes no float32
 )

@@ -43,7 +43,9 @@ def main() -> None:
     name, factor = arguments.model, arguments.factor
     base = BaseModel(name, as_it_is=True)
     if base.training:
-        raise InputError(f"{name} was fine-tuned to fit {base.training['method']}; give the model before.")
+        raise InputError(
+            f"{name} was fine-tuned to fit {base.training['method']}; give the model before."
+        )
     books = different(texts.chosen(arguments))
     settings = expressible(base, factor)
     length, context_length = round(base.context_length * factor), base.context_length
@@ -67,7 +69,9 @@ def main() -> None:
     )
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
-    scored = f"{len(books)} text{'s' * (len(books) > 1)} of {length:,} tokens, L = {context_length:,}"
+    scored = (
+        f"{len(books)} text{'s' * (len(books) > 1)} of {length:,} tokens, L = {context_length:,}"
+    )
     print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
     print(f"python -m experiments.extend {shlex.join(command)}")
 
@@ -77,7 +81,9 @@ def different(books: list[texts.Book]) -> list[texts.Book]:
     titles: dict[str, str] = {}
     for book in books:
         if titles.setdefault(book.text, book.title) != book.title:
-            raise InputError(f"{titles[book.text]!r} and {book.title!r} are the same text; give it once.")
+            raise InputError(
+                f"{titles[book.text]!r} and {book.title!r} are the same text; give it once."
+            )
     return books
 
 
@@ -86,7 +92,9 @@ def expressible(base: BaseModel, factor: float) -> list[Setting]:
     geometry = base.geometry
     rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
     model, settings = skeleton(base.config), []
-    for method, options in Model("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor):
+    for method, options in Model("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(
+        factor
+    ):
         try:
             extend(model, method, factor, **options)
             settings.append((method, options))
@@ -112,7 +120,9 @@ def ranked(rows: Sequence[dict]) -> list[dict]:
         gaps = np.subtract(row["beyond"], rows[0]["beyond"])
         half = students_half(gaps) if len(gaps) >= LEAST_TEXTS else None
         row["gap"] = float(gaps.mean())
-        row["low"], row["high"] = (None, None) if half is None else (row["gap"] - half, row["gap"] + half)
+        row["low"], row["high"] = (
+            (None, None) if half is None else (row["gap"] - half, row["gap"] + half)
+        )
         row["level"] = row["gap"] < EQUAL or (half is not None and row["low"] <= 0)
     return rows
 
@@ -130,7 +140,11 @@ def table(rows: Sequence[dict]) -> str:
 def verdict(rows: Sequence[dict]) -> str:
     """What a ranking says of its first setting."""
     few = len(rows[0]["beyond"]) < LEAST_TEXTS
-    caution = f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance." if few else ""
+    caution = (
+        f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
+        if few
+        else ""
+    )
     others = ", ".join(label(row) for row in rows[1:] if row["level"])
     if not others:
         return f"{label(rows[0])} has the least loss beyond L.{caution}"

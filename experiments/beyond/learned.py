@@ -49,7 +49,13 @@ class Learned(Experiment):
         data = "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the packaged books"
         option(parser, "--corpus", str, "DIR", data, "books")
         group = parser.add_argument_group("settings")
-        option(group, "--length", count, "TOKENS", "tokens per sequence, more than L (default L' = s·L)")
+        option(
+            group,
+            "--length",
+            count,
+            "TOKENS",
+            "tokens per sequence, more than L (default L' = s·L)",
+        )
         option(group, "--steps", count, "N", "at most N steps", defaults.steps)
         option(group, "--batch", count, "N", "sequences per step", defaults.batch)
         turns = "how far a step turns a pair at distance L, in radians"
@@ -57,20 +63,35 @@ class Learned(Experiment):
         group = parser.add_argument_group("held-out texts, which are not trained on")
         texts.add_arguments(group, "hold out")
         option(group, "--sequences", count, "N", "sequences from the second half of each text", 4)
-        option(group, "--evaluate-every", count, "STEPS", "steps between evaluations", defaults.evaluate_every)
+        option(
+            group,
+            "--evaluate-every",
+            count,
+            "STEPS",
+            "steps between evaluations",
+            defaults.evaluate_every,
+        )
 
     def run(self) -> None:
         given, method = self.arguments, self.arguments.start
-        settings = Learning(**{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)})
+        settings = Learning(
+            **{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)}
+        )
         if not rope.get(method).ready:
             ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
-            raise InputError(f"the method {method!r} needs training or options to start from; choose one of {ready}.")
+            raise InputError(
+                f"the method {method!r} needs training or options to start from; choose one of {ready}."
+            )
         start = rope.scale(self.base.geometry, method, self.factor)
         length = given.length or self.extended_length
         if length <= self.context_length:
             least = self.context_length + 1
-            raise InputError(f"sequences of {length} tokens do not reach beyond L; give --length {least} or more.")
-        divisions(self.context_length, length)  # refuses a length that cannot be divided into blocks
+            raise InputError(
+                f"sequences of {length} tokens do not reach beyond L; give --length {least} or more."
+            )
+        divisions(
+            self.context_length, length
+        )  # refuses a length that cannot be divided into blocks
 
         library, corpus = texts.chosen(given), Corpus(given.corpus)
         run = {
@@ -84,8 +105,13 @@ class Learned(Experiment):
             "model": self.base.provenance,
             **computed(self.base.geometry, method, self.factor, {}),
             "dtype": given.dtype,
-            "data": corpus.source if corpus.source == "books" else corpus.fingerprint,  # its content, not its path
-            "held_out": {"texts": {book.title: book.sha256 for book in library}, "sequences": given.sequences},
+            "data": corpus.source
+            if corpus.source == "books"
+            else corpus.fingerprint,  # its content, not its path
+            "held_out": {
+                "texts": {book.title: book.sha256 for book in library},
+                "sequences": given.sequences,
+            },
             **settings.facts(),
             **texts.bos_for_record(self.bos),
         }
@@ -93,14 +119,29 @@ class Learned(Experiment):
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(corpus, self.base.tokenizer, length, settings.batch, settings.steps, given.seed, cache, self.bos)
+        data = pack(
+            corpus,
+            self.base.tokenizer,
+            length,
+            settings.batch,
+            settings.steps,
+            given.seed,
+            cache,
+            self.bos,
+        )
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
-                raise InputError(f"{book['title']!r} is in the training data; give another text to hold out.")
-        held_out = learning_loop.held_out(self.base.tokenizer, library, given.sequences, length, self.bos)
+                raise InputError(
+                    f"{book['title']!r} is in the training data; give another text to hold out."
+                )
+        held_out = learning_loop.held_out(
+            self.base.tokenizer, library, given.sequences, length, self.bos
+        )
         path = self.journal_path(file, run["identity"])
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
-            learner = learning_loop.Learner(self.loaded, self.base.geometry, start, settings, journal)
+            learner = learning_loop.Learner(
+                self.loaded, self.base.geometry, start, settings, journal
+            )
             result = learner.learn(data, held_out, length)
         self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
 

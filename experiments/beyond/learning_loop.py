@@ -61,7 +61,11 @@ class Learning:
 
     def facts(self) -> dict:
         """The settings as a record states them."""
-        return asdict(self) | {"betas": list(BETAS), "patience": PATIENCE, "least_improvement": LEAST}
+        return asdict(self) | {
+            "betas": list(BETAS),
+            "patience": PATIENCE,
+            "least_improvement": LEAST,
+        }
 
 
 def is_flat(losses: list[float]) -> bool:
@@ -84,7 +88,9 @@ def held_out(
     for book in library:
         starts = np.linspace(len(book.text) // 2, len(book.text), count + 1).astype(int)
         for number, (start, end) in enumerate(pairwise(starts), 1):
-            excerpt = texts.Book(f"{book.title}, second half, part {number} of {count}", book.text[start:end])
+            excerpt = texts.Book(
+                f"{book.title}, second half, part {number} of {count}", book.text[start:end]
+            )
             sequences.append((book.title, texts.sequence(tokenizer, excerpt, length, bos)))
     return sequences
 
@@ -109,7 +115,9 @@ class Learner:
         self._factors, self._journal = Factors(geometry, start), journal
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
 
-    def learn(self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
+    def learn(
+        self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int
+    ) -> dict:
         """Learn to the end, and return the results for a record, with `losses` and `gradient_norms` by step.
 
         Args:
@@ -120,12 +128,17 @@ class Learner:
         step, falls_from, converged = 0, None, False
         # Start from a model without scaling, whatever its configuration said before.
         extend(self.model, ORIGINAL, length / self.geometry.context_length)
-        with learning(self.model, self._factors), tqdm(total=settings.steps, desc="learning", unit="step") as bar:
+        with (
+            learning(self.model, self._factors),
+            tqdm(total=settings.steps, desc="learning", unit="step") as bar,
+        ):
             head = HeadLoss(self.model)
             while True:
                 end = None if falls_from is None else falls_from + settings.falling
                 if step % settings.evaluate_every == 0 or step == end:
-                    point = self._once(f"evaluation {step}", lambda: self._evaluate(sequences, length))
+                    point = self._once(
+                        f"evaluation {step}", lambda: self._evaluate(sequences, length)
+                    )
                     seconds += point.pop("seconds")
                     curve.append({"step": step, "tokens": step * settings.batch * length, **point})
                     if end is None:
@@ -135,14 +148,20 @@ class Learner:
                     bar.total = end
                 if step == end:
                     break
-                rate = settings.learning_rate * (1 if end is None else (end - step) / settings.falling)
+                rate = settings.learning_rate * (
+                    1 if end is None else (end - step) / settings.falling
+                )
                 state = self._once(f"step {step}", partial(self._step, head, data, step, rate))
                 self._restore(state, step + 1)
                 losses.append(state["loss"])
                 norms.append(state["gradient_norm"])
                 seconds += state["seconds"]
                 step += 1
-                bar.set_postfix(loss=f"{state['loss']:.4f}", held_out=f"{curve[-1]['all']['mean']:.4f}", refresh=False)
+                bar.set_postfix(
+                    loss=f"{state['loss']:.4f}",
+                    held_out=f"{curve[-1]['all']['mean']:.4f}",
+                    refresh=False,
+                )
                 bar.update(1)
         factors, attention_factor = self._factors.values
         return {
@@ -170,7 +189,9 @@ class Learner:
         for index in range(step * batch, (step + 1) * batch):  # one at a time, to save memory
             tokens = data[index]["input_ids"][None].to(self.model.device)
             with _recomputing(self.model):
-                loss = head(self.model, {"input_ids": tokens}, tokens) / (batch * (tokens.shape[1] - 1))
+                loss = head(self.model, {"input_ids": tokens}, tokens) / (
+                    batch * (tokens.shape[1] - 1)
+                )
                 loss.backward()
             total += loss.item()
         norm = moves.grad.norm().item()
@@ -179,7 +200,9 @@ class Learner:
         self._optimizer.param_groups[0]["lr"] = rate
         self._optimizer.step()
         state = {"moves": moves.detach(), **self._optimizer.state[moves]}
-        return {"loss": total, "gradient_norm": norm} | {name: state[name].tolist() for name in _STATE}
+        return {"loss": total, "gradient_norm": norm} | {
+            name: state[name].tolist() for name in _STATE
+        }
 
     def _restore(self, entry: dict, steps: int) -> None:
         """Restore the state at the end of a step."""
@@ -191,7 +214,9 @@ class Learner:
     def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
         """The held-out loss in nats per token within L, beyond L and overall, with intervals over blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
-        losses = np.array([position_losses(self.model, tokens)[-length:] for _, tokens in sequences])
+        losses = np.array(
+            [position_losses(self.model, tokens)[-length:] for _, tokens in sequences]
+        )
         losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block
         ranges = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
@@ -204,7 +229,9 @@ _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in
 @contextlib.contextmanager
 def _recomputing(model: PreTrainedModel) -> Iterator[None]:
     """Inside the context, each layer's activations are recomputed in the backward pass, to save memory."""
-    layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
+    layers = [
+        module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
+    ]
     model.activation_checkpointing_enable({"use_reentrant": False})
     # transformers recomputes only in training mode. The modules inside stay in evaluation mode, without dropout.
     for layer in layers:

@@ -34,7 +34,9 @@ class LossByPosition(Experiment):
         option(parser, "--excerpts", count, "N", excerpts, 1)
 
     def settings(self) -> dict:
-        divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
+        divisions(
+            self.context_length, self.extended_length
+        )  # refuses a length that has no equal blocks
         excerpts = {"excerpts": self.arguments.excerpts} if self.arguments.excerpts > 1 else {}
         return {"length": self.extended_length} | excerpts | texts.bos_for_record(self.bos)
 
@@ -55,7 +57,10 @@ class LossByPosition(Experiment):
             for number in range(self.arguments.excerpts):
                 excerpt = f" ({number})" if number else ""
                 tokens = texts.sequence(self.base.tokenizer, book, length, self.bos, number)
-                samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (book.title + excerpt, tokens)
+                samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (
+                    book.title + excerpt,
+                    tokens,
+                )
         return samples
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
@@ -63,7 +68,9 @@ class LossByPosition(Experiment):
         model = self.extended(run)
         for key in keys:
             title, tokens = self.content[key]
-            losses = position_losses(model, tokens, title * (processes.rank()[0] == 0))[-self.extended_length :]
+            losses = position_losses(model, tokens, title * (processes.rank()[0] == 0))[
+                -self.extended_length :
+            ]
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, run: dict, values: dict[str, list[float]]) -> dict:

@@ -43,8 +43,13 @@ class Selections(Experiment):
     def settings(self) -> dict:
         if self.arguments.every % 2:
             raise InputError("n̂ counts two dimensions per pair; give an even --every.")
-        divisions(self.context_length, self.extended_length)  # refuses a length that has no equal blocks
-        return {"length": self.extended_length, "selections": list(self.content)} | texts.bos_for_record(self.bos)
+        divisions(
+            self.context_length, self.extended_length
+        )  # refuses a length that has no equal blocks
+        return {
+            "length": self.extended_length,
+            "selections": list(self.content),
+        } | texts.bos_for_record(self.bos)
 
     def samples(self) -> dict[str, tuple[dict, np.ndarray]]:
         return selections(self.base.geometry, self.factor, self.arguments.every)
@@ -66,18 +71,26 @@ class Selections(Experiment):
         return scores(self.base.geometry, self.factor, self.content, values, block)
 
 
-def selections(geometry: RopeGeometry, factor: float, every: int = 2) -> dict[str, tuple[dict, np.ndarray]]:
+def selections(
+    geometry: RopeGeometry, factor: float, every: int = 2
+) -> dict[str, tuple[dict, np.ndarray]]:
     """Each selection's options and pairs (bool [pairs]), by the name of the first setting that gives it."""
     by_n_hat = [{"n_hat": n_hat} for n_hat in range(0, geometry.head_dim + 1, every)]
     by_intervals = [{"intervals": intervals} for intervals in INTERVALS]
-    conventions = [{}, *({"convention": name} for name in CONVENTIONS[1:])]  # the first is the default
+    conventions = [
+        {},
+        *({"convention": name} for name in CONVENTIONS[1:]),
+    ]  # the first is the default
     tried = [options | convention for group in (by_n_hat, by_intervals) for convention in conventions
              for options in group]  # fmt: skip
     found: dict[bytes, tuple[dict, np.ndarray]] = {}
     for options in tried:
         pairs = scale(geometry, PROPOSED, factor, **options).interpolated
         found.setdefault(pairs.tobytes(), (options, pairs))
-    return {records.run_name(PROPOSED, factor, options): (options, pairs) for options, pairs in found.values()}
+    return {
+        records.run_name(PROPOSED, factor, options): (options, pairs)
+        for options, pairs in found.values()
+    }
 
 
 def scores(
@@ -90,7 +103,9 @@ def scores(
     """A row per selection."""
     first = geometry.context_length // block
     strategies = {
-        name: strategy_disturbance(geometry.inv_freq, geometry.context_length, factor, convention=name)
+        name: strategy_disturbance(
+            geometry.inv_freq, geometry.context_length, factor, convention=name
+        )
         for name in CONVENTIONS
     }
     rows = [

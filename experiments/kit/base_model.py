@@ -51,7 +51,9 @@ from experiments.base_models.model import Model
 from experiments.kit import command_line, records
 from experiments.kit.processes import device
 
-if not torch.cuda.is_available():  # DeepSpeed, which transformers imports when saving, would warn about its own guess
+if (
+    not torch.cuda.is_available()
+):  # DeepSpeed, which transformers imports when saving, would warn about its own guess
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 # transformers would warn, on each load of an extended model, that it does not know the key `short_mscale`.
 transformers.logging.set_verbosity_error()
@@ -89,11 +91,15 @@ class BaseModel:
             as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method of its training.
         """
         if not name.strip():
-            raise InputError("--model is empty; give a base model, a directory, or a name on the Hugging Face hub.")
+            raise InputError(
+                "--model is empty; give a base model, a directory, or a name on the Hugging Face hub."
+            )
         self.name, self.as_it_is = name, as_it_is
         self.model: Model | None = base_models.MODELS.get(name)
         self.training = _training(Path(name)) if as_it_is and not self.model else None
-        self.folder = self.training["scale"] if self.training else name if self.model else own_name(name)
+        self.folder = (
+            self.training["scale"] if self.training else name if self.model else own_name(name)
+        )
         self.origin = base_models.MODELS.get(self.folder) if self.model or self.training else None
 
     # Where it is.
@@ -132,12 +138,20 @@ class BaseModel:
     @property
     def on_hub(self) -> bool:
         """Whether it is read from the hub."""
-        return self.source != "random" and not Path(self.source).is_absolute() and not Path(self.source).exists()
+        return (
+            self.source != "random"
+            and not Path(self.source).is_absolute()
+            and not Path(self.source).exists()
+        )
 
     @property
     def pin(self) -> dict:
         """Further arguments of from_pretrained: the pinned commit of a repository on the hub, if it has one."""
-        return {"revision": hub.REVISIONS[self.source]} if self.source in hub.REVISIONS and self.on_hub else {}
+        return (
+            {"revision": hub.REVISIONS[self.source]}
+            if self.source in hub.REVISIONS and self.on_hub
+            else {}
+        )
 
     def check_access(self) -> None:
         """Refuse, before any work, a model on the hub that is gated and cannot be read."""
@@ -148,7 +162,9 @@ class BaseModel:
         """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
         if not self.on_hub:
             return Path(self.source)
-        download = functools.partial(hub.snapshot, self.source, "model", "try again, or give a directory")
+        download = functools.partial(
+            hub.snapshot, self.source, "model", "try again, or give a directory"
+        )
         directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
         whole = any(directory.glob("*.safetensors"))
         return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
@@ -222,13 +238,22 @@ class BaseModel:
         its RoPE. An export of an older or a newer version states no method that is known here: its method is None. None
         for any other model.
         """
-        if self.training or self.model or not self.as_it_is or not hasattr(text_config(self.config), EXTENSION):
+        if (
+            self.training
+            or self.model
+            or not self.as_it_is
+            or not hasattr(text_config(self.config), EXTENSION)
+        ):
             return self.training
         facts = check_extension(skeleton(self.config))
         method, options = facts.get("method"), facts.get("options")
         if method not in list(rope.METHODS) or not isinstance(options, dict):
             method, options = None, {}
-        return {"method": method, "options": options, "factor": command_line.factor(str(facts["factor"]))}
+        return {
+            "method": method,
+            "options": options,
+            "factor": command_line.factor(str(facts["factor"])),
+        }
 
     # What records say of it.
 
@@ -244,7 +269,9 @@ class BaseModel:
         if self.training:
             source = records.run_of(self.training | {"training": self.training})
             if self.training.get("sha256") != hashes:
-                raise InputError(f"the weights in {self.name} are not those that its training wrote; fine-tune again.")
+                raise InputError(
+                    f"the weights in {self.name} are not those that its training wrote; fine-tune again."
+                )
         elif self.model:
             source = self.model.source
         else:
@@ -274,9 +301,15 @@ class BaseModel:
         tokens = self.tokenizer
         if tokens.is_fast:
             rules = json.loads(tokens.backend_tokenizer.to_str())
-            rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
+            rules = {
+                key: value for key, value in rules.items() if key not in ("padding", "truncation")
+            }
         else:
-            rules = {"class": type(tokens).__name__, "vocabulary": tokens.get_vocab(), "read": tokens(_TEXT).input_ids}
+            rules = {
+                "class": type(tokens).__name__,
+                "vocabulary": tokens.get_vocab(),
+                "read": tokens(_TEXT).input_ids,
+            }
         rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
         special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
         return {
@@ -297,7 +330,9 @@ class BaseModel:
             "title": self.folder,
             "model": identity["source"],
             **{key: identity[key] for key in ("revision", "sha256") if key in identity},
-            "geometry": self.geometry.to_dict() if self.extends else {"context_length": self.context_length},
+            "geometry": self.geometry.to_dict()
+            if self.extends
+            else {"context_length": self.context_length},
             "factors": list(factors),
             "n_hat": {},
             "ablated": [],
@@ -318,7 +353,9 @@ class BaseModel:
         """
         if option or device() == "cpu":
             return option or "float32"
-        dtype = str(self.origin.gpu_dtype if self.origin else self.config.dtype).removeprefix("torch.")
+        dtype = str(self.origin.gpu_dtype if self.origin else self.config.dtype).removeprefix(
+            "torch."
+        )
         return dtype if dtype in HALF else "float32"
 
     @functools.cached_property
@@ -342,7 +379,9 @@ class BaseModel:
         self.config  # noqa: B018 (which says what is wrong with the checkpoint)
         try:
             if self.gguf_file:  # AutoTokenizer would parse the file a second time
-                return PreTrainedTokenizerFast.from_pretrained(self.source, gguf_file=self.gguf_file)
+                return PreTrainedTokenizerFast.from_pretrained(
+                    self.source, gguf_file=self.gguf_file
+                )
             return AutoTokenizer.from_pretrained(self.source, trust_remote_code=False, **self.pin)
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             reason = in_one_line(error)
@@ -358,12 +397,20 @@ class BaseModel:
         if self.source == "random":
             torch.manual_seed(0)
             # from_config would draw other weights under ZeRO-3.
-            return transformers.LlamaForCausalLM(config).to(getattr(torch, dtype)).eval().to(device())
+            return (
+                transformers.LlamaForCausalLM(config).to(getattr(torch, dtype)).eval().to(device())
+            )
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
-            arguments = {"gguf_file": self.gguf_file, "quantization_config": unpacked, "config": config}
+            arguments = {
+                "gguf_file": self.gguf_file,
+                "quantization_config": unpacked,
+                "config": config,
+            }
         elif not self.on_hub:
-            checkpoint.tensors(Path(self.source), config)  # refuses files that are no weights, as an export does
+            checkpoint.tensors(
+                Path(self.source), config
+            )  # refuses files that are no weights, as an export does
         # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
         try:
@@ -379,8 +426,12 @@ class BaseModel:
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
-            pickled = isinstance(error, pickle.UnpicklingError)  # torch would advise to load it nevertheless
-            reason = "a pickle of more than tensors; give safetensors" if pickled else in_one_line(error)
+            pickled = isinstance(
+                error, pickle.UnpicklingError
+            )  # torch would advise to load it nevertheless
+            reason = (
+                "a pickle of more than tensors; give safetensors" if pickled else in_one_line(error)
+            )
             raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
         if wrong := checkpoint.misfit(info, "missing", "unexpected", "mismatched"):
@@ -395,7 +446,9 @@ class BaseModel:
 def byte_tokenizer() -> PreTrainedTokenizerBase:
     """A tokenizer for models without their own: one token per byte and an end of text, 257 in all."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = Tokenizer(tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, []))
+    backend = Tokenizer(
+        tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, [])
+    )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", pad_token="</s>")
@@ -403,7 +456,9 @@ def byte_tokenizer() -> PreTrainedTokenizerBase:
 
 def own_name(model: str) -> str:
     """The name of a model of one's own: the last part of its path or of its name on the hub."""
-    path = Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)  # so that "." has a name
+    path = (
+        Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)
+    )  # so that "." has a name
     return files.component(path.name)
 
 
@@ -415,7 +470,9 @@ def _effective(config: PreTrainedConfig) -> dict:
             part = getattr(config, key, None)
             fields[key] = _effective(part) if isinstance(part, PreTrainedConfig) else value
     if EXTENSION in fields:
-        fields[EXTENSION] = {key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")}
+        fields[EXTENSION] = {
+            key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")
+        }
     return fields
 
 
@@ -430,8 +487,14 @@ def weight_hashes(directory: Path) -> dict[str, str]:
         if (directory / name).is_file():
             names = [name]
         elif index.is_file():
-            names = list(files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values())
-    paths = {name: directory / name for name in sorted({*names, clex.FILE}) if (directory / name).is_file()}
+            names = list(
+                files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values()
+            )
+    paths = {
+        name: directory / name
+        for name in sorted({*names, clex.FILE})
+        if (directory / name).is_file()
+    }
     tensors = [paths.pop(name) for name in {*names} & paths.keys() if name.endswith(".safetensors")]
     hashes = {"tensors": _tensors_hash(tensors)} if tensors else {}
     return hashes | {name: files.sha256(path) for name, path in paths.items()}
@@ -463,9 +526,16 @@ def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) 
     """
     if rope.get(method).start:
         paths = rope.named_files(method, options)
-        return {name: files.sha256(path / clex.FILE if path.is_dir() else path) for name, path in paths.items()}
+        return {
+            name: files.sha256(path / clex.FILE if path.is_dir() else path)
+            for name, path in paths.items()
+        }
     scaling = rope.scale(geometry, method, factor, **options)
-    return {"scaling": records.identity(values=[f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)])}
+    return {
+        "scaling": records.identity(
+            values=[f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)]
+        )
+    }
 
 
 def _training(directory: Path) -> dict | None:

@@ -36,7 +36,11 @@ class Help(argparse.RawDescriptionHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str:
         if action.default in (None, False, argparse.SUPPRESS):
             return action.help
-        shown = " ".join(map(str, action.default)) if isinstance(action.default, list) else action.default
+        shown = (
+            " ".join(map(str, action.default))
+            if isinstance(action.default, list)
+            else action.default
+        )
         text = re.sub(r" \(default.*\)$", "", action.help)
         return text if shown is True else f"{text} (default {shown})".replace("%", "%%")
 
@@ -52,7 +56,13 @@ class Distinct(argparse.Action):
 
 
 def option(
-    to, name: str, type: Callable, metavar: str, text: str, default: object = None, several: bool = False
+    to,
+    name: str,
+    type: Callable,
+    metavar: str,
+    text: str,
+    default: object = None,
+    several: bool = False,
 ) -> None:
     """Add an option with a value, or with several different ones."""
     how = {"nargs": "+", "action": Distinct} if several else {}
@@ -118,7 +128,9 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
-def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None, several: str = "") -> None:
+def add_method_arguments(
+    to: argparse.ArgumentParser, method: str | None = None, several: str = ""
+) -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have them.
 
     Args:
@@ -128,21 +140,33 @@ def add_method_arguments(to: argparse.ArgumentParser, method: str | None = None,
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
     names = ", ".join(rope.METHODS)
     if several:
-        to.add_argument("--method", nargs="+", metavar="NAME", help=f"one or more of {names} (default: {several})")
+        to.add_argument(
+            "--method",
+            nargs="+",
+            metavar="NAME",
+            help=f"one or more of {names} (default: {several})",
+        )
     else:
         to.add_argument("--method", default=method, help=f"one of {names}")
     add_factor_argument(to)
-    group = to.add_argument_group("options of the methods (each begins with the methods that take it)")
+    group = to.add_argument_group(
+        "options of the methods (each begins with the methods that take it)"
+    )
     for name, option in rope.all_options().items():
         shown = " ".join(option.default) if option.several else option.default
         default = f" (default {shown})" if shown not in (None, False, "") else ""
         text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-        flag, help = f"--{name.replace('_', '-')}", f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
+        flag, help = (
+            f"--{name.replace('_', '-')}",
+            f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%"),
+        )
         if option.type is bool:
             group.add_argument(flag, action="store_true", default=None, help=help)
         else:
             count = "+" if option.several else None
-            group.add_argument(flag, type=option.type, metavar=option.type.__name__.upper(), nargs=count, help=help)
+            group.add_argument(
+                flag, type=option.type, metavar=option.type.__name__.upper(), nargs=count, help=help
+            )
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
@@ -164,18 +188,26 @@ def add_results_argument(to: argparse.ArgumentParser) -> None:
 def add_records_arguments(to: argparse.ArgumentParser) -> None:
     """Add --results and --replace: where records are written, and whether they are replaced."""
     option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
-    to.add_argument("--replace", action="store_true", help="measure again, and replace a record of that name")
+    to.add_argument(
+        "--replace", action="store_true", help="measure again, and replace a record of that name"
+    )
 
 
 def method_options(arguments: argparse.Namespace) -> dict:
     """The method's options that the command line gives."""
-    return {name: value for name in rope.all_options() if (value := getattr(arguments, name)) is not None}
+    return {
+        name: value
+        for name in rope.all_options()
+        if (value := getattr(arguments, name)) is not None
+    }
 
 
 def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
     if not arguments.method and (options := method_options(arguments)):
-        raise UsageError(f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, too.")
+        raise UsageError(
+            f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, too."
+        )
 
 
 def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
@@ -187,7 +219,14 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
     of_method = {method: rope.method_options(method) for method in arguments.method}
     of_none = options.keys() - {name for names in of_method.values() for name in names}
     return [
-        (method, {name: value for name, value in options.items() if name in of_method[method] or name in of_none})
+        (
+            method,
+            {
+                name: value
+                for name, value in options.items()
+                if name in of_method[method] or name in of_none
+            },
+        )
         for method in arguments.method
     ]
 
@@ -231,7 +270,9 @@ def explained(error: Exception) -> str | None:
     text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(words in str(error) for words in full):
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
+        words in str(error) for words in full
+    ):
         return f"no space left on the disk ({text}); free some and run the same command again{_kept(error)}."
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):

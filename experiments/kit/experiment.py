@@ -35,7 +35,10 @@ from experiments.kit.base_model import BaseModel, computed, options_for_record
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = "packaged", "parts", "plays", "texts"  # whoever chooses by one of them needs no other
 _OF_TRAINING = "identity", "seed", "rate", "steps", "length"
-OF_LENGTHS = "stride", "tokens"  # chosen for a suite's --lengths: other lengths leave them to the script
+OF_LENGTHS = (
+    "stride",
+    "tokens",
+)  # chosen for a suite's --lengths: other lengths leave them to the script
 
 
 class Experiment:
@@ -92,7 +95,9 @@ class Experiment:
         self.arguments = arguments
         self.base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
         extension = self.base.extension if self.methods is not None else self.base.training
-        self.factor = extension["factor"] if extension else arguments.factor if self.base.extends else 1
+        self.factor = (
+            extension["factor"] if extension else arguments.factor if self.base.extends else 1
+        )
         self.results = arguments.results or self.base.results
         if getattr(arguments, "lengths", None):
             arguments.lengths = sorted(arguments.lengths)
@@ -109,7 +114,9 @@ class Experiment:
     @classmethod
     def parse(cls) -> argparse.Namespace:
         """The command line; what it leaves open is as the model's suite has it."""
-        parser = command_line.parser(inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}")
+        parser = command_line.parser(
+            inspect.getdoc(cls) or "", prog=f"python -m {records.program(cls.name)}"
+        )
         base_models.add_argument(parser)
         if cls.methods is not None:
             command_line.add_method_arguments(parser, several=cls.methods)
@@ -130,14 +137,20 @@ class Experiment:
         for run, file in self.runs(self.data(), self.suffix(), **settings):
             measured = self.measured(run, file)
             if measured is not None:
-                summary = self.summary(run, {key: entry["value"] for key, entry in measured.items()})
+                summary = self.summary(
+                    run, {key: entry["value"] for key, entry in measured.items()}
+                )
                 by = {"fingerprints": [self.serving.at(run).fingerprint]} if self.serving else {}
-                self.finish(run | summary | by, file, sum(entry["seconds"] for entry in measured.values()))
+                self.finish(
+                    run | summary | by, file, sum(entry["seconds"] for entry in measured.values())
+                )
 
     def finish(self, record: dict, file: Path, seconds: float) -> None:
         """Write a record; print its scores, and then where it is."""
         records.state_model(self.results, self.base.folder, self.facts())
-        kernel = {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
+        kernel = (
+            {"attention": self.loaded.config._attn_implementation} if "loaded" in vars(self) else {}
+        )
         written = records.write(file, record | {"seconds": round(seconds, 1)}, **kernel)
         lines = records.score_lines(record.get("scores") or record.get("ranges", []))
         print(*([f"{self.unit}:"] if lines and self.unit else []), *lines, written, sep="\n")
@@ -162,7 +175,9 @@ class Experiment:
         """The benchmark's folder in --benchmarks; None for the hub's copy."""
         folder = self.arguments.benchmarks and self.arguments.benchmarks / self.name
         if folder and not folder.is_dir():
-            raise InputError(f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's files there.")
+            raise InputError(
+                f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's files there."
+            )
         return folder
 
     @functools.cached_property
@@ -220,7 +235,9 @@ class Experiment:
         for name, facts in learned.items():
             for book in facts.get("data_facts", {}).get("books", ()):
                 if book["sha256"] in hashes:
-                    raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
+                    raise InputError(
+                        f"{name} was trained on {book['title']!r}; score another text."
+                    )
 
     def facts(self) -> dict:
         """The contents of model.json."""
@@ -236,17 +253,28 @@ class Experiment:
         """
         before = self.base.before_training
         for method, options in self.comparison() if self.methods is not None else [(None, {})]:
-            run = {"scale": self.base.folder, "experiment": self.name, "factor": self.factor, **settings}
+            run = {
+                "scale": self.base.folder,
+                "experiment": self.name,
+                "factor": self.factor,
+                **settings,
+            }
             run |= {"model": self.base.provenance, "dtype": self.arguments.dtype, "data": data}
             if method and not self.base.extension:
                 run |= computed(self.base.geometry, method, self.factor, options)
             if training := self.base.training:
                 run["training"] = {key: training[key] for key in _OF_TRAINING if key in training}
-                run["training"]["settings"] = records.identity(**records.asked(training) | {"seed": None})
-                file = records.path(self.results, self.base.folder, "finetune", self.base.provenance["source"])
+                run["training"]["settings"] = records.identity(
+                    **records.asked(training) | {"seed": None}
+                )
+                file = records.path(
+                    self.results, self.base.folder, "finetune", self.base.provenance["source"]
+                )
                 known = file.is_file() and records.read(file).get("identity")
                 if self.results.resolve() == records.RESULTS and known != training["identity"]:
-                    raise InputError(f"{file} is not of this fine-tune; give another --results for its evaluations.")
+                    raise InputError(
+                        f"{file} is not of this fine-tune; give another --results for its evaluations."
+                    )
             if self.methods is None:
                 name = f"s={self.factor:g}"
             elif method is None:
@@ -257,7 +285,9 @@ class Experiment:
                 name = records.run_of(run)
             engine, apart = self.serving.facts(run) if self.serving else ({}, [])
             if file := self.to_measure(run := run | engine, name + suffix):
-                run["base"] = before["sha256"] | {key: before[key] for key in ("tokenizer", "config") if key in before}
+                run["base"] = before["sha256"] | {
+                    key: before[key] for key in ("tokenizer", "config") if key in before
+                }
                 # The fields that must agree between two records in one table.
                 run["comparable"] = ["base", "dtype", *settings, "data", *apart]
                 yield run, file
@@ -289,7 +319,9 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.content)
-        path = self.journal_path(file, self.serving.journal_identity(run) if self.serving else run["identity"])
+        path = self.journal_path(
+            file, self.serving.journal_identity(run) if self.serving else run["identity"]
+        )
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -299,10 +331,17 @@ class Experiment:
         if todo:
             self.check(run, todo)
             if process == 0:
-                names = (name for name in run["comparable"] if name not in ("base", "dtype", "data", "evaluator"))
+                names = (
+                    name
+                    for name in run["comparable"]
+                    if name not in ("base", "dtype", "data", "evaluator")
+                )
                 setting = textwrap.shorten("".join(f"; {name} {run[name]}" for name in names), 160)
                 samples = f"{len(keys):,} sample{'s' * (len(keys) > 1)}"
-                print(f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}", file=sys.stderr)
+                print(
+                    f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}",
+                    file=sys.stderr,
+                )
             self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
         total, start = len(keys), len(keys) - len(todo)
         with (
@@ -337,8 +376,13 @@ class Experiment:
             for old in folder.glob(f"{path.name}.*.jsonl") if self.arguments.replace else ():
                 with files.lock(old):
                     old.unlink()
-            if any(folder.glob(f"{identity}.*.{place}.*.jsonl")) and not any(folder.glob(f"{path.name}.*")):
-                print(f"note: other code scored parts of {file.stem}; they are scored again.", file=sys.stderr)
+            if any(folder.glob(f"{identity}.*.{place}.*.jsonl")) and not any(
+                folder.glob(f"{path.name}.*")
+            ):
+                print(
+                    f"note: other code scored parts of {file.stem}; they are scored again.",
+                    file=sys.stderr,
+                )
         processes.barrier()
         return path
 
@@ -350,8 +394,13 @@ def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argpars
     base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))
     if base.origin or base.extends:
         factor = base.extension["factor"] if base.extension else arguments.factor or 2
-        model = replace(base.origin or Model(base.folder, base.name, base.geometry), factors=(factor,))
-        own = {*("factor", "method", "fitting"), *(OF_LENGTHS if getattr(arguments, "lengths", None) else ())}
+        model = replace(
+            base.origin or Model(base.folder, base.name, base.geometry), factors=(factor,)
+        )
+        own = {
+            *("factor", "method", "fitting"),
+            *(OF_LENGTHS if getattr(arguments, "lengths", None) else ()),
+        }
         own |= {*TEXTS} if any(getattr(arguments, name, None) for name in TEXTS) else set()
         lists = {action.dest for action in parser._actions if action.nargs == "+"}
         for name, value in suites.defaults(base.folder, model, experiment, factor).items():

@@ -29,9 +29,13 @@ class Generation(Experiment):
         """
         if SERVING:
             SERVING.add_argument(parser)
-        parser.add_argument("--chat", action="store_true", help="ask in the tokenizer's own chat template")
+        parser.add_argument(
+            "--chat", action="store_true", help="ask in the tokenizer's own chat template"
+        )
         if items:
-            parser.add_argument("--fitting", action="store_true", help=f"leave out the {items} that do not fit")
+            parser.add_argument(
+                "--fitting", action="store_true", help=f"leave out the {items} that do not fit"
+            )
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         dtype = arguments.dtype
@@ -60,9 +64,15 @@ class Generation(Experiment):
                 except DoesNotFit as error:
                     unfit[item] = str(error).removesuffix(".")
             if unfit and not (self.arguments.fitting and self.fitting):
-                left = f", which leaves {option} {' '.join(map(str, self.fitting))}" if self.fitting else ""
+                left = (
+                    f", which leaves {option} {' '.join(map(str, self.fitting))}"
+                    if self.fitting
+                    else ""
+                )
                 reason = next(iter(unfit.values()))
-                raise InputError(f"{reason} (of {option}, {', '.join(map(str, unfit))} do not fit{left}).")
+                raise InputError(
+                    f"{reason} (of {option}, {', '.join(map(str, unfit))} do not fit{left})."
+                )
             if processes.rank()[0] == 0:
                 for item, reason in unfit.items():
                     print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
@@ -89,7 +99,11 @@ class Generation(Experiment):
         """
         if not self.chats:
             return {}
-        return {"chat": records.identity(template=self.base.tokenizer.chat_template, empty=self._in_template(""))}
+        return {
+            "chat": records.identity(
+                template=self.base.tokenizer.chat_template, empty=self._in_template("")
+            )
+        }
 
     def suffix(self) -> str:
         return "_chat" if self.chats else ""
@@ -110,18 +124,27 @@ class Generation(Experiment):
 
     def _in_template(self, question: str) -> str:
         if not self.base.tokenizer.chat_template:
-            raise InputError(f"the tokenizer of {self.base.name} has no chat template; leave --chat out.")
+            raise InputError(
+                f"the tokenizer of {self.base.name} has no chat template; leave --chat out."
+            )
         reason = "it leaves out or changes what is asked"
-        for content in (question, [{"type": "text", "text": question}]):  # some templates take typed parts alone
+        for content in (
+            question,
+            [{"type": "text", "text": question}],
+        ):  # some templates take typed parts alone
             turns = [{"role": "user", "content": content}]
             try:
-                text = self.base.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+                text = self.base.tokenizer.apply_chat_template(
+                    turns, add_generation_prompt=True, tokenize=False
+                )
             except Exception as error:  # a template is a program and raises anything
                 reason = in_one_line(error)
                 continue
             if question.strip() in text:  # many trim it
                 return text
-        raise InputError(f"the chat template of {self.base.name} fails ({reason}); leave --chat out.")
+        raise InputError(
+            f"the chat template of {self.base.name} fails ({reason}); leave --chat out."
+        )
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         """What the model is asked.
@@ -141,10 +164,16 @@ class Generation(Experiment):
         for request in self.requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
         if self.serving:
-            self.serving.check_length(run, max(len(each.prompt) + each.max_new_tokens for each in self.requests))
+            self.serving.check_length(
+                run, max(len(each.prompt) + each.max_new_tokens for each in self.requests)
+            )
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        ask = self.serving.at(run).generate if self.serving else functools.partial(generate, self.extended(run))
+        ask = (
+            self.serving.at(run).generate
+            if self.serving
+            else functools.partial(generate, self.extended(run))
+        )
         for key, tokens in ask(self.requests):
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
             yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}

@@ -33,7 +33,9 @@ class Journal(contextlib.AbstractContextManager):
     def __exit__(self, _, error: BaseException | None, __) -> None:
         self._open.close()
         if error:
-            error.add_note(f"{len(self.entries):,} parts are kept, and the same command goes on from there")
+            error.add_note(
+                f"{len(self.entries):,} parts are kept, and the same command goes on from there"
+            )
 
     def add(self, key: str, value: object) -> None:
         """Append an entry; it is on disk when this returns."""
@@ -56,7 +58,9 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
     """The entries, and the number of bytes of their complete lines; another process may be writing more."""
     entries: dict[str, object] = {}
     whole = 0
-    for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), 1):
+    for number, line in enumerate(
+        file.read_bytes().splitlines(keepends=True) if file.exists() else (), 1
+    ):
         if not line.endswith(b"\n"):
             break
         try:

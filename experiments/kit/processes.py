@@ -25,7 +25,11 @@ def device() -> str:
     if not torch.cuda.is_available():
         return "cpu"
     # Some schedulers show each process only its own GPU, which is then number 0.
-    return "cuda" if rank()[1] == 1 else f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
+    return (
+        "cuda"
+        if rank()[1] == 1
+        else f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
+    )
 
 
 def join() -> None:

@@ -35,17 +35,30 @@ MINIATURE = "miniature.json"  # beside generated samples: the benchmark that the
 _PACKAGES = ("torch", "transformers", "numpy")
 _NUMBERS, _LINES = 10, 16  # the most numbers of a line and lines that are printed of a record
 _SCORING = ("lm_eval", "tokenizers")
-_ON_GPU = ("accelerate", "datasets", "deepspeed", "flash_attn", "liger_kernel", "lm_eval", "tokenizers", "vllm")
+_ON_GPU = (
+    "accelerate",
+    "datasets",
+    "deepspeed",
+    "flash_attn",
+    "liger_kernel",
+    "lm_eval",
+    "tokenizers",
+    "vllm",
+)
 
 
-def run_name(method: str, factor: float, options: dict, seed: int | None = None, rate: float | None = None) -> str:
+def run_name(
+    method: str, factor: float, options: dict, seed: int | None = None, rate: float | None = None
+) -> str:
     """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's seed and given rate.
 
     An option that is a path appears with its last part only.
     """
     parts = [method]
     for key, value in sorted(options.items()):
-        short = "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+        short = (
+            "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+        )
         parts.append(f"{key.replace('_', '-')}={short}")
     parts.append(f"s={factor:g}")
     parts += [] if seed is None else [f"seed={seed}"]
@@ -55,7 +68,13 @@ def run_name(method: str, factor: float, options: dict, seed: int | None = None,
 def run_of(record: dict) -> str:
     """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
     training = record.get("training", {})
-    return run_name(record["method"], record["factor"], record["options"], training.get("seed"), training.get("rate"))
+    return run_name(
+        record["method"],
+        record["factor"],
+        record["options"],
+        training.get("seed"),
+        training.get("rate"),
+    )
 
 
 def identity(**parts) -> str:
@@ -86,7 +105,10 @@ def program(experiment: str) -> str:
 def folder(results: Path, model: str, experiment: str) -> Path:
     """Where the records of an experiment with a model are."""
     of_model = Path(results) / files.component(model)
-    beyond = BEYOND in program(files.component(experiment)).split(".") or (of_model / BEYOND / experiment).is_dir()
+    beyond = (
+        BEYOND in program(files.component(experiment)).split(".")
+        or (of_model / BEYOND / experiment).is_dir()
+    )
     return of_model / (BEYOND if beyond else "") / experiment
 
 
@@ -111,7 +133,9 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
     there = read(file)
     if there.get("identity") != run["identity"]:
         what = difference(there, run) or "another identity"
-        raise InputError(f"{file} records a run with {what}; give another --results, or --replace to replace it.")
+        raise InputError(
+            f"{file} records a run with {what}; give another --results, or --replace to replace it."
+        )
     return True
 
 
@@ -120,15 +144,22 @@ def difference(before: dict, now: dict) -> str | None:
 
     Of hashes, and of what is long, it is "another KEY".
     """
-    for key, new in ({"engine": None} | json.loads(json.dumps(now))).items():  # as it is when read back
+    for key, new in (
+        {"engine": None} | json.loads(json.dumps(now))
+    ).items():  # as it is when read back
         old = before.get(key)
         if key == "identity" or old == new:
             continue
         while isinstance(old, dict) and isinstance(new, dict):
             inner = next(name for name in new | old if old.get(name) != new.get(name))
             key, old, new = f"{key} {inner}", old.get(inner), new.get(inner)
-        words = ["none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)]
-        plain = not any("{" in word or len(word) > 80 or re.fullmatch(r'"[0-9a-f]{12,}"', word) for word in words)
+        words = [
+            "none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)
+        ]
+        plain = not any(
+            "{" in word or len(word) > 80 or re.fullmatch(r'"[0-9a-f]{12,}"', word)
+            for word in words
+        )
         return f"{key} {words[0]}, not {words[1]}" if plain else f"another {key}"
     return None
 
@@ -170,7 +201,9 @@ def score_lines(scores: dict | list) -> list[str]:
     lines = []
     for name, entry in entries:
         if numbers := list(_numbers("", entry)):
-            lines.append(f"{name}: {', '.join(numbers) if len(numbers) <= _NUMBERS else f'{len(numbers)} numbers'}")
+            lines.append(
+                f"{name}: {', '.join(numbers) if len(numbers) <= _NUMBERS else f'{len(numbers)} numbers'}"
+            )
     return lines[:_LINES] + [f"and {len(lines) - _LINES} more lines"] * (len(lines) > _LINES)
 
 
@@ -194,7 +227,9 @@ def _label(row: dict) -> str:
     """What a row of a list is of: what stands before its mean; without a mean, its first entry and its words."""
     names = list(row)
     words = [name for name in names if name == names[0] or isinstance(row[name], str)]
-    return " ".join(f"{name} {row[name]}" for name in (names[: names.index("mean")] if "mean" in row else words))
+    return " ".join(
+        f"{name} {row[name]}" for name in (names[: names.index("mean")] if "mean" in row else words)
+    )
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:
@@ -269,7 +304,11 @@ def versions(*packages: str) -> dict[str, str]:
 def _processor() -> str:
     """The processor's name on Linux, else its architecture (`platform.processor()` is empty in most distributions)."""
     file = Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*: (.+)$", file.read_text(encoding="utf-8") if file.is_file() else "", re.MULTILINE)
+    name = re.search(
+        r"^model name\s*: (.+)$",
+        file.read_text(encoding="utf-8") if file.is_file() else "",
+        re.MULTILINE,
+    )
     return " ".join(name[1].split()) if name else f"{platform.machine()} CPU"
 
 
@@ -277,7 +316,9 @@ def commit() -> str:
     """The commit of this checkout, and whether its code was changed since."""
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True
+        )
         return done.stdout.strip() if done.returncode == 0 else ""
 
     head = git("rev-parse", "HEAD")

@@ -33,7 +33,10 @@ def per_pair(
     Raises:
         InputError: there is no such method, or an option or the factor is out of range.
     """
-    stock = method == rope.PROPOSED and not options.keys() - {"threshold", "n_hat"}  # b, its count and its convention
+    stock = method == rope.PROPOSED and not options.keys() - {
+        "threshold",
+        "n_hat",
+    }  # b, its count and its convention
     if "convention" in rope.method_options(method) and not stock:
         options = {"convention": convention} | options
     scaling = rope.scale(geometry, method, factor, **options)
@@ -55,7 +58,9 @@ def _disturbance(
     """The disturbance at `length` by these inverse frequencies, in nats [pairs]."""
     if precision == "float64":
         pretrained = _histogram(precision, tuple(geometry.inv_freq), geometry.context_length)
-        return disturbance(_histogram(precision, tuple(inv_freq), length), pretrained, convention, EPSILON)
+        return disturbance(
+            _histogram(precision, tuple(inv_freq), length), pretrained, convention, EPSILON
+        )
     # The released code rounds θ first, and then divides it.
     trained = inv_freq_float32(geometry)
     with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity

@@ -55,9 +55,21 @@ def hashes(books: Iterable[Book]) -> set[str]:
 
 # title, where its text begins, where it ends
 _BOOKS = (
-    ("War and Peace", '"Well, Prince, so Genoa and Lucca', "*** END OF THE PROJECT GUTENBERG EBOOK, WAR AND PEACE"),
-    ("The Adventures of Sherlock Holmes", "To Sherlock Holmes she is always the woman.", "*** END OF"),
-    ("History of the United States", "The tide of migration that set in toward the shores", "End of the Project"),
+    (
+        "War and Peace",
+        '"Well, Prince, so Genoa and Lucca',
+        "*** END OF THE PROJECT GUTENBERG EBOOK, WAR AND PEACE",
+    ),
+    (
+        "The Adventures of Sherlock Holmes",
+        "To Sherlock Holmes she is always the woman.",
+        "*** END OF",
+    ),
+    (
+        "History of the United States",
+        "The tide of migration that set in toward the shores",
+        "End of the Project",
+    ),
     ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
 )
 AVAILABLE = len(_BOOKS)
@@ -71,9 +83,19 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     """Add --texts, --packaged, --parts, --plays and --bos."""
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
     command_line.option(to, "--packaged", command_line.count, "N", packaged)
-    command_line.option(to, "--parts", command_line.count, "N", f"{verb} the first N of War and Peace's {PARTS} parts")
     command_line.option(
-        to, "--plays", command_line.count, "N", f"{verb} the first N of Shakespeare's {PLAYS} long texts"
+        to,
+        "--parts",
+        command_line.count,
+        "N",
+        f"{verb} the first N of War and Peace's {PARTS} parts",
+    )
+    command_line.option(
+        to,
+        "--plays",
+        command_line.count,
+        "N",
+        f"{verb} the first N of Shakespeare's {PLAYS} long texts",
     )
     own = f"{verb} these text files, or the .txt files in these folders, instead"
     to.add_argument("--texts", type=Path, nargs="+", metavar="PATH", help=own)
@@ -109,7 +131,10 @@ def parts(count: int) -> list[Book]:
     _check_count(count, PARTS, "parts")
     (book,) = books(1)
     texts = [text.strip() for text in _PART.split(book.text)]
-    return [Book(f"{book.title}, part {i}", text, book.sha256) for i, text in enumerate(texts[:count], 1)]
+    return [
+        Book(f"{book.title}, part {i}", text, book.sha256)
+        for i, text in enumerate(texts[:count], 1)
+    ]
 
 
 def books(count: int) -> list[Book]:
@@ -121,7 +146,10 @@ def books(count: int) -> list[Book]:
     _check_count(count, AVAILABLE, "books")
     corpus = (_package("autocomplete") / "big.txt").read_text(encoding="utf-8")
     starts = [(title, corpus.index(first), last) for title, first, last in _BOOKS[:count]]
-    return [Book(title, corpus[start : corpus.index(last, start)].rstrip()) for title, start, last in starts]
+    return [
+        Book(title, corpus[start : corpus.index(last, start)].rstrip())
+        for title, start, last in starts
+    ]
 
 
 def plays(count: int) -> list[Book]:
@@ -133,7 +161,10 @@ def plays(count: int) -> list[Book]:
     _check_count(count, PLAYS, "of Shakespeare's texts")
     listed = sorted((_package("shksprdata", "shakespeare") / "texts").glob("*_gut.txt"))
     long = [file for file in listed if file.stat().st_size >= 80_000]
-    return [Book(file.stem.removesuffix("_gut").replace("_", " ").title(), content(file)) for file in long[:count]]
+    return [
+        Book(file.stem.removesuffix("_gut").replace("_", " ").title(), content(file))
+        for file in long[:count]
+    ]
 
 
 def files(paths: list[Path]) -> list[Book]:
@@ -165,7 +196,9 @@ def content(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path} as UTF-8 text ({error}); give a plain text file.") from error
+        raise InputError(
+            f"cannot read {path} as UTF-8 text ({error}); give a plain text file."
+        ) from error
 
 
 def check_file(path: Path) -> None:
@@ -190,7 +223,9 @@ def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
     return ids[:most]
 
 
-def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0) -> torch.Tensor:
+def sequence(
+    tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0
+) -> torch.Tensor:
     """The ids of a text with `length` tokens to score: all that are read, the last of which is only predicted.
 
     Args:
@@ -206,7 +241,9 @@ def sequence(tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerp
     begin, end = excerpt * length, (excerpt + 1) * length + (not bos)
     ids = tokens(tokenizer, book, end)
     if len(ids) < end:
-        raise InputError(f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text.")
+        raise InputError(
+            f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text."
+        )
     return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:end]])
 
 
@@ -218,5 +255,7 @@ def _check_count(count: int, most: int, what: str) -> None:
 def _package(module: str, name: str = "") -> Path:
     spec = importlib.util.find_spec(module)
     if spec is None:
-        raise InputError(f"the package {name or module} that carries the texts is not installed; run `make env`.")
+        raise InputError(
+            f"the package {name or module} that carries the texts is not installed; run `make env`."
+        )
     return Path(spec.submodule_search_locations[0])

@@ -24,7 +24,9 @@ def find(model: str) -> list[ModuleType]:
     """
     for file in pkgutil.iter_modules(__path__):
         suite = importlib.import_module(f"{__name__}.{file.name}")
-        if hasattr(suite, "PARTS") and model in getattr(suite, "MODELS", (file.name.replace("_", "-"),)):
+        if hasattr(suite, "PARTS") and model in getattr(
+            suite, "MODELS", (file.name.replace("_", "-"),)
+        ):
             beyond = discovery.module(f"{__name__}.beyond.{file.name}")
             return [suite, beyond] if beyond else [suite]
     return []

@@ -73,7 +73,11 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
     workers = max(min(workers, len(chains)), 1)
     threads = max(len(os.sched_getaffinity(0)) // workers, 1)
     path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+    environment = {
+        "PYTHONPATH": path,
+        "OMP_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
     logs.mkdir(parents=True, exist_ok=True)
     running: list[subprocess.Popen] = []
     stopped = threading.Event()
@@ -99,7 +103,9 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
             process.wait()
         output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
         last = next((line for line in reversed(output) if line.strip()), "no output")
-        if process.returncode and not (process.returncode == 1 and last.startswith(SKIPPED_COMMAND)):
+        if process.returncode and not (
+            process.returncode == 1 and last.startswith(SKIPPED_COMMAND)
+        ):
             stopped.set()
             raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
         ended(number).touch()
@@ -107,9 +113,14 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
 
     skipped: list[str] = []
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(one, number) for number in sorted(chains, key=lambda number: ended(number).exists())]
+        futures = [
+            pool.submit(one, number)
+            for number in sorted(chains, key=lambda number: ended(number).exists())
+        ]
         try:
-            for future in tqdm(as_completed(futures), total=len(futures), unit="model", smoothing=0):
+            for future in tqdm(
+                as_completed(futures), total=len(futures), unit="model", smoothing=0
+            ):
                 skipped += future.result()
         finally:
             stopped.set()

@@ -19,7 +19,12 @@ open_llm = step("open_llm", reads=BENCHMARK, quick={"limit": 10})
 ruler = step("ruler", lengths=LENGTHS, samples=500, quick={"lengths": LENGTHS[:2], "samples": 1})
 # The paper's texts are PG19's; give them by --texts.
 perplexity = step(
-    "perplexity", reads=TEXTS, packaged=3, lengths=LENGTHS, stride=256, quick={"lengths": LENGTHS[:2], "tokens": 16384}
+    "perplexity",
+    reads=TEXTS,
+    packaged=3,
+    lengths=LENGTHS,
+    stride=256,
+    quick={"lengths": LENGTHS[:2], "tokens": 16384},
 )
 passkey = step(
     "passkey",
@@ -44,7 +49,13 @@ def trained_settings(factor):
 
 
 def untrained_settings(factor):
-    return [("original", {}), ("pi", {}), ("yarn", {}), ("dprope", {}), ("dprope", {"n_hat": N_HAT[factor]})]
+    return [
+        ("original", {}),
+        ("pi", {}),
+        ("yarn", {}),
+        ("dprope", {}),
+        ("dprope", {"n_hat": N_HAT[factor]}),
+    ]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:

@@ -34,12 +34,18 @@ def main(description: str, part: str | None = None) -> None:
     chains = chains_of(modules, suite, part)
     if arguments.list:
         for number, chain in enumerate(chains):
-            print(f"# {number} {chain.name}", *(f"python -m {shlex.join(each)}" for each in chain.commands), sep="\n")
+            print(
+                f"# {number} {chain.name}",
+                *(f"python -m {shlex.join(each)}" for each in chain.commands),
+                sep="\n",
+            )
         return
     if arguments.chain is not None and arguments.chain >= len(chains):
         raise InputError(f"there are {len(chains)} chains; --list numbers them from 0.")
     if suite.own_checkpoint:
-        from experiments.kit.base_model import BaseModel  # imports transformers, which listing does not need
+        from experiments.kit.base_model import (
+            BaseModel,
+        )  # imports transformers, which listing does not need
 
         facts = BaseModel(suite.own_checkpoint).facts(*suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
@@ -58,11 +64,15 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
         skipped = run(first, command, logs, workers) + run(last, command, logs, workers=1)
     for line in dict.fromkeys(skipped):
         print(line)
-    measured = (file for file in (suite.results / suite.name).rglob("*.json") if file.name != records.MODEL)
+    measured = (
+        file for file in (suite.results / suite.name).rglob("*.json") if file.name != records.MODEL
+    )
     if suite.own_checkpoint and not any(measured):
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}; render them with")
-    print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}")
+    print(
+        f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}"
+    )
     if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
         sys.exit(1)
 
@@ -73,10 +83,14 @@ def _measure_one(chain: Chain, suite: Suite) -> None:
     The status is 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet.
     """
     if chain.needs and not Path(chain.needs).is_dir():
-        print(f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there.")
+        print(
+            f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there."
+        )
         sys.exit(os.EX_TEMPFAIL)
     with files.lock(suite.output / chain.name):
-        skipped = measure(chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None)
+        skipped = measure(
+            chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None
+        )
     if skipped:
         print(*skipped, sep="\n")
         sys.exit(1)
@@ -88,13 +102,25 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
     Raises:
         InputError: the suite has no such part, or nothing of these methods.
     """
-    parts = [function for module in modules for function in module.PARTS if part in (None, function.__name__)]
+    parts = [
+        function
+        for module in modules
+        for function in module.PARTS
+        if part in (None, function.__name__)
+    ]
     names = [function.__name__ for function in parts]
-    parts.sort(key=lambda function: names.index(function.__name__))  # those of one name stay together
-    chains = sorted(merged(chain for function in parts for chain in function(suite)), key=lambda chain: chain.needs)
+    parts.sort(
+        key=lambda function: names.index(function.__name__)
+    )  # those of one name stay together
+    chains = sorted(
+        merged(chain for function in parts for chain in function(suite)),
+        key=lambda chain: chain.needs,
+    )
     if not chains:
         what = f"no part {part!r}" if part else "nothing of these methods"
-        raise InputError(f"the suite of {suite.name!r} has {what}; see all of it with --list alone.")
+        raise InputError(
+            f"the suite of {suite.name!r} has {what}; see all of it with --list alone."
+        )
     return chains
 
 
@@ -103,13 +129,23 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     base_models.add_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
     option(parser, "--factor", command_line.factor, "S", factors, several=True)
-    parser.add_argument("--quick", action="store_true", help="one seed and few samples; long steps are left out")
+    parser.add_argument(
+        "--quick", action="store_true", help="one seed and few samples; long steps are left out"
+    )
     option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
-    parser.add_argument("--list", action="store_true", help="print the commands, chain by chain, and run nothing")
+    parser.add_argument(
+        "--list", action="store_true", help="print the commands, chain by chain, and run nothing"
+    )
     number = "run only this chain, by its number in --list, as a task of a cluster does"
     option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
-    option(data, "--texts", existing_directory, "DIR", "score the .txt files in DIR (default: the packaged books)")
+    option(
+        data,
+        "--texts",
+        existing_directory,
+        "DIR",
+        "score the .txt files in DIR (default: the packaged books)",
+    )
     items = (
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those experiments "
         "(default: the hub's; for a model of your own, these benchmarks are left out)"
@@ -120,10 +156,22 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     where = parser.add_argument_group("where and how")
     output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
     option(where, "--output", command_line.directory, "DIR", output)
-    option(where, "--results", command_line.directory, "DIR", "where records go (default OUTPUT/results)")
+    option(
+        where,
+        "--results",
+        command_line.directory,
+        "DIR",
+        "where records go (default OUTPUT/results)",
+    )
     replace = "measure all of it again, from the beginning, and replace the records"
     where.add_argument("--replace", action="store_true", help=replace)
-    option(where, "--workers", command_line.count, "N", "chains at a time (default: one per core; one with GPUs)")
+    option(
+        where,
+        "--workers",
+        command_line.count,
+        "N",
+        "chains at a time (default: one per core; one with GPUs)",
+    )
     return parser.parse_args()
 
 
@@ -135,14 +183,18 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         if not modules:
             raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:
-            raise InputError("a base model's suite decides its factors; give --factor for a model of your own only.")
+            raise InputError(
+                "a base model's suite decides its factors; give --factor for a model of your own only."
+            )
     else:
         own = str(Path(name).absolute()) if name and Path(name).is_dir() else name
         name, model = _own(own, arguments.factor or [2])
         modules, folder = suites.find(suites.OWN), "own"
     texts = sorted(arguments.texts.absolute().glob("*.txt")) if arguments.texts else []
     if arguments.texts and not texts:
-        raise InputError(f"there is no text file in {arguments.texts}; give a directory of .txt files.")
+        raise InputError(
+            f"there is no text file in {arguments.texts}; give a directory of .txt files."
+        )
     benchmarks = arguments.benchmarks and arguments.benchmarks.absolute()
     if benchmarks and not any((benchmarks / folder).is_dir() for folder in BENCHMARKS):
         raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
@@ -164,7 +216,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
 
 def _own(path: str, factors: list[float]) -> tuple[str, Model]:
     """A model of one's own, to be extended by these factors, after the name of its folder of records."""
-    from experiments.kit.base_model import BaseModel  # imports transformers, which a base model does not need
+    from experiments.kit.base_model import (
+        BaseModel,
+    )  # imports transformers, which a base model does not need
 
     base = BaseModel(path)
     if (Path(path) / "training.json").is_file():
@@ -174,7 +228,9 @@ def _own(path: str, factors: list[float]) -> tuple[str, Model]:
         )
     for factor in factors:
         rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return base.folder, Model(base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry))
+    return base.folder, Model(
+        base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry)
+    )
 
 
 def _corpus(name: str) -> str:

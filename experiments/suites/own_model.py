@@ -25,7 +25,9 @@ perplexity = step(
 )
 passkey = step(
     "passkey",
-    lengths=lambda model, factor: tuple(round(lengths(model)[-1] * quarters / 4) for quarters in range(1, 6)),
+    lengths=lambda model, factor: tuple(
+        round(lengths(model)[-1] * quarters / 4) for quarters in range(1, 6)
+    ),
     depths=3,
     keys=1,
     fitting=True,
@@ -39,7 +41,9 @@ open_llm = step("open_llm", reads=BENCHMARK, limit=300, quick={"limit": 10})
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
-            yield suite.untrained(setting, factor, (perplexity, passkey, ruler, longbench_e, open_llm))
+            yield suite.untrained(
+                setting, factor, (perplexity, passkey, ruler, longbench_e, open_llm)
+            )
 
 
 PARTS = (untrained,)

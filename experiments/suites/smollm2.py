@@ -27,7 +27,11 @@ N_HATS = n_hats(smollm2.MODEL)
 tune = step("finetune", reads=CORPUS, quick={"length": 1024, "batch": 1, "steps": 1})
 passkey = step("passkey", keys=10, quick={"lengths": (1024, 2048), "depths": 1, "keys": 1})
 perplexity = step(
-    "perplexity", reads=TEXTS, parts=17, tokens=20480, quick={"lengths": (1024, 2048), "stride": 512, "tokens": 2560}
+    "perplexity",
+    reads=TEXTS,
+    parts=17,
+    tokens=20480,
+    quick={"lengths": (1024, 2048), "stride": 512, "tokens": 2560},
 )
 ruler = step(
     "ruler",
@@ -37,7 +41,12 @@ ruler = step(
 )
 open_llm = step("open_llm", reads=BENCHMARK, limit=500, shots=5, quick=None)
 time_cost = step(
-    "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=256, precision=0.02, quick={"repeats": 1}
+    "time_cost",
+    factor=2,
+    method=("pi", "yarn", "dprope", "clex"),
+    length=256,
+    precision=0.02,
+    quick={"repeats": 1},
 )
 EVALUATIONS = passkey, perplexity, ruler, open_llm
 

@@ -29,10 +29,15 @@ class Step:
 
     def at(self, model: Model, factor: float) -> dict:
         """Its options for a model and a scaling factor."""
-        return {name: value(model, factor) if callable(value) else value for name, value in self.options.items()}
+        return {
+            name: value(model, factor) if callable(value) else value
+            for name, value in self.options.items()
+        }
 
 
-def step(experiment: str, *, reads: str | None = None, quick: Mapping | None = {}, **options) -> Step:
+def step(
+    experiment: str, *, reads: str | None = None, quick: Mapping | None = {}, **options
+) -> Step:
     """One experiment with its options.
 
     Args:
@@ -93,10 +98,14 @@ class Suite:
         Args:
             options: more options of it; `weights` is the checkpoint of another chain, after which it runs.
         """
-        commands = self._commands(["--model", self.own_checkpoint or self.name, *flags(options)], [step], None, 2)
+        commands = self._commands(
+            ["--model", self.own_checkpoint or self.name, *flags(options)], [step], None, 2
+        )
         return Chain(step.experiment, commands, needs=options.get("weights", ""))
 
-    def untrained(self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()) -> Chain:
+    def untrained(
+        self, setting: Setting, factor: float, steps: Iterable[Step], same: Iterable[Setting] = ()
+    ) -> Chain:
         """The chain that measures the base model with this setting, without training.
 
         Args:
@@ -107,7 +116,11 @@ class Suite:
         """
         method, options = setting
         steps = list(steps)
-        model = ["--model", self.own_checkpoint or self.name, *flags({"method": method, "factor": factor, **options})]
+        model = [
+            "--model",
+            self.own_checkpoint or self.name,
+            *flags({"method": method, "factor": factor, **options}),
+        ]
         commands = self._commands(model, steps, method, factor)
         return Chain(records.run_name(method, factor, options), commands, _shared(steps, same))
 
@@ -127,11 +140,21 @@ class Suite:
         measured = self._commands(["--model", output], steps, method, factor)
         how = flags({"method": method, "factor": factor, **options, "seed": seed, "output": output})
         training = [self._command(tune, ["--model", self.name, *how], factor)] if measured else []
-        return Chain(records.run_name(method, factor, options, seed, rate), training + measured, _shared(steps, same))
+        return Chain(
+            records.run_name(method, factor, options, seed, rate),
+            training + measured,
+            _shared(steps, same),
+        )
 
-    def checkpoint(self, setting: Setting, factor: float, seed: int, rate: float | None = None) -> str:
+    def checkpoint(
+        self, setting: Setting, factor: float, seed: int, rate: float | None = None
+    ) -> str:
         """Where the result of a fine-tune goes."""
-        return str(self.output / "checkpoints" / records.run_name(setting[0], factor, setting[1], seed, rate))
+        return str(
+            self.output
+            / "checkpoints"
+            / records.run_name(setting[0], factor, setting[1], seed, rate)
+        )
 
     def distinct(
         self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
@@ -143,7 +166,9 @@ class Suite:
             factor: the scaling factor s.
             others: settings that the suite measures anyway; one of equal frequencies is the one to measure.
         """
-        others = [setting for setting in others if not rope.get(setting[0]).start]  # what learns has no frequencies yet
+        others = [
+            setting for setting in others if not rope.get(setting[0]).start
+        ]  # what learns has no frequencies yet
         equal: dict[tuple, list[Setting]] = {}
         for setting in others:
             equal.setdefault(self._frequencies(setting, factor), [setting])
@@ -156,7 +181,9 @@ class Suite:
         for first, *same in chosen.values():
             yield first, same
 
-    def _commands(self, model: Command, steps: Iterable[Step], method: str | None, factor: float) -> list[Command]:
+    def _commands(
+        self, model: Command, steps: Iterable[Step], method: str | None, factor: float
+    ) -> list[Command]:
         """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
         if self.methods is not None and method not in self.methods:
             return []
@@ -166,7 +193,12 @@ class Suite:
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]
-        return [records.program(step.experiment), *model, *flags(self._options(step, factor)), *where]
+        return [
+            records.program(step.experiment),
+            *model,
+            *flags(self._options(step, factor)),
+            *where,
+        ]
 
     def _options(self, step: Step, factor: float) -> dict:
         options = {**step.at(self.model, factor), **((self.quick and step.quick) or {})}
@@ -203,5 +235,7 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
         first = by_name.setdefault(chain.name, chain)
         if first is not chain:
             first.same += chain.same
-            first.commands += [command for command in chain.commands if command not in first.commands]
+            first.commands += [
+                command for command in chain.commands if command not in first.commands
+            ]
     return list(by_name.values())

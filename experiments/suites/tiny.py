@@ -16,7 +16,15 @@ from experiments.suites.steps import CORPUS, Suite, step
 FACTORS, SEEDS = (2, 4), 3
 N_HAT = tiny.MODEL.n_hat  # by factor
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
-FITTING = ("niah_single_1", "niah_single_2", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
+FITTING = (
+    "niah_single_1",
+    "niah_single_2",
+    "niah_multikey_2",
+    "niah_multikey_3",
+    "vt",
+    "cwe",
+    "fwe",
+)
 
 # Each step is one call of a script in experiments/; `quick` is what differs under --quick.
 tune = step("finetune", reads=CORPUS, quick={"steps": 2})
@@ -36,10 +44,14 @@ passkey = step(
 ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
 # Benchmarks of its size, which tools/tiny/miniature/write.py generated.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
-longbench_e = step("longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64, quick={"limit": 1})
+longbench_e = step(
+    "longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64, quick={"limit": 1}
+)
 open_llm = step("open_llm", benchmarks=BENCHMARKS, quick={"limit": 10})
 # Short sequences, many rounds.
-time_cost = step("time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1})
+time_cost = step(
+    "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1}
+)
 EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
 
 
@@ -76,7 +88,9 @@ def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7."""
-    yield from vary_intervals(suite, tune, [longbench_e, open_llm], trained_settings(2) + n_hats(tiny.MODEL))
+    yield from vary_intervals(
+        suite, tune, [longbench_e, open_llm], trained_settings(2) + n_hats(tiny.MODEL)
+    )
 
 
 def times(suite: Suite) -> Iterator[Chain]:

@@ -90,7 +90,9 @@ def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str,
     return {name: size / 1e9 for name, size in peak.items()}
 
 
-def activations(size: Sizes, tokens: int, checkpointing: bool, autocast: bool = False) -> dict[str, float]:
+def activations(
+    size: Sizes, tokens: int, checkpointing: bool, autocast: bool = False
+) -> dict[str, float]:
     """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and gradients.
 
     Counted for Llama layers with a fused attention kernel and for a loss that never holds all logits.
@@ -102,14 +104,22 @@ def activations(size: Sizes, tokens: int, checkpointing: bool, autocast: bool = 
     # these are float32, and each of five matrices has its own bfloat16 copy of what it multiplies. Then q and
     # attention's output; k and v; the MLP's gate, activation, up and product.
     norms, residual = (26, 4) if autocast else (16, 2)
-    layer = tokens * (norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner)
-    gradients = tokens * 3 * 2 * size.inner  # the MLP's, the most that a backward pass holds at a time
+    layer = tokens * (
+        norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner
+    )
+    gradients = (
+        tokens * 3 * 2 * size.inner
+    )  # the MLP's, the most that a backward pass holds at a time
     # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
     # gradient in float32 in the forward pass, and keep a copy of it in bfloat16 for the backward pass.
     logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
     loss = {"loss": logits + (4 + 2) * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
     if checkpointing:
-        return {"activations, recomputed": size.layers * tokens * residual * size.width + layer + gradients} | loss
+        return {
+            "activations, recomputed": size.layers * tokens * residual * size.width
+            + layer
+            + gradients
+        } | loss
     return {"activations": size.layers * layer + gradients} | loss
 
 
@@ -117,7 +127,9 @@ def smaller(settings: Training) -> Training | None:
     """The settings that take less memory than these, for a run that had too little; None if there are none."""
     if settings.device_batch > 1:
         at_most_half = range(settings.device_batch // 2, 0, -1)
-        return replace(settings, device_batch=next(n for n in at_most_half if settings.batch % n == 0))
+        return replace(
+            settings, device_batch=next(n for n in at_most_half if settings.batch % n == 0)
+        )
     return None if settings.checkpointing else replace(settings, checkpointing=True)
 
 
@@ -145,7 +157,9 @@ def device_batch(settings: Training, processes: int) -> int:
     return each
 
 
-def report(size: Sizes, settings: Training, length: int, steps: int, gpus: int, memory_of_each: float) -> str:
+def report(
+    size: Sizes, settings: Training, length: int, steps: int, gpus: int, memory_of_each: float
+) -> str:
     """The estimate of a training run as text for a terminal.
 
     Args:

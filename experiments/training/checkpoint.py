@@ -52,7 +52,10 @@ class SavesWhole(transformers.Trainer):
 
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a run's directory, oldest first."""
-    return sorted((path for path in folder.glob("checkpoint-*") if re.fullmatch(r"\D+\d+", path.name)), key=step)
+    return sorted(
+        (path for path in folder.glob("checkpoint-*") if re.fullmatch(r"\D+\d+", path.name)),
+        key=step,
+    )
 
 
 def last(folder: Path) -> Path | None:
@@ -72,13 +75,22 @@ def facts(run: dict, *patterns: str) -> dict:
         run: everything that decides the result, as JSON values.
         patterns: of the files in this repository whose code trains.
     """
-    code = _hashes(records.ROOT, (file for pattern in patterns for file in records.ROOT.glob(pattern)))
-    return {"run": run, "packages": records.versions(*_PACKAGES), "code": code, "commit": records.commit()}
+    code = _hashes(
+        records.ROOT, (file for pattern in patterns for file in records.ROOT.glob(pattern))
+    )
+    return {
+        "run": run,
+        "packages": records.versions(*_PACKAGES),
+        "code": code,
+        "commit": records.commit(),
+    }
 
 
 def write_manifest(checkpoint: Path, facts: dict) -> None:
     """Write the manifest of a checkpoint's present files."""
-    files.write_json(checkpoint / MANIFEST, {"files": _hashes(checkpoint, checkpoint.rglob("*")), **facts})
+    files.write_json(
+        checkpoint / MANIFEST, {"files": _hashes(checkpoint, checkpoint.rglob("*")), **facts}
+    )
 
 
 def run_of(checkpoint: Path) -> dict:
@@ -96,18 +108,32 @@ def whole(folder: Path, facts: dict) -> Path | None:
     checkpoint, anew = last(folder), f"remove {folder} to start again"
     if checkpoint is None:
         return None
-    manifest = files.read_json(checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}")
+    manifest = files.read_json(
+        checkpoint / MANIFEST, f"it may be incomplete; restore it, or {anew}"
+    )
     if differing := records.difference(manifest.get("run", {}), facts["run"]):
-        raise InputError(f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}.")
+        raise InputError(
+            f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}."
+        )
     for what in ("packages", "code"):
-        if differing := [name for name, value in facts[what].items() if manifest[what].get(name) != value]:
+        if differing := [
+            name for name, value in facts[what].items() if manifest[what].get(name) != value
+        ]:
             name = differing[0]
-            mend = f"check out commit {manifest['commit']}" if what == "code" else f"install {manifest[what].get(name)}"
-            raise InputError(f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}.")
+            mend = (
+                f"check out commit {manifest['commit']}"
+                if what == "code"
+                else f"install {manifest[what].get(name)}"
+            )
+            raise InputError(
+                f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}."
+            )
     present = _hashes(checkpoint, checkpoint.rglob("*"))
     for name, sha256 in manifest["files"].items():
         if present.get(name) != sha256:
-            raise InputError(f"{checkpoint / name} is missing or not what was saved; restore it, or {anew}.")
+            raise InputError(
+                f"{checkpoint / name} is missing or not what was saved; restore it, or {anew}."
+            )
     return checkpoint
 
 
@@ -118,4 +144,10 @@ def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
     """
     paths = sorted(path for path in paths if path.is_file() and path.name != MANIFEST)
     with ThreadPoolExecutor() as pool:
-        return dict(zip([str(path.relative_to(folder)) for path in paths], pool.map(files.sha256, paths), strict=True))
+        return dict(
+            zip(
+                [str(path.relative_to(folder)) for path in paths],
+                pool.map(files.sha256, paths),
+                strict=True,
+            )
+        )

@@ -92,10 +92,14 @@ def in_file(file: Path) -> list[Book]:
         rows = table.to_pydict()
     except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         reason = in_one_line(error)
-        raise InputError(f"{file} cannot be read as parquet ({reason}); write it again, or take it out.") from error
+        raise InputError(
+            f"{file} cannot be read as parquet ({reason}); write it again, or take it out."
+        ) from error
     if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
         columns = ", ".join(table.column_names)
-        raise InputError(f"{file} has no column `text` with a book's text in each row (it has {columns}); write one.")
+        raise InputError(
+            f"{file} has no column `text` with a book's text in each row (it has {columns}); write one."
+        )
     titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
     return [
         Book(str(title or f"{file.stem} {row}"), text or "")
@@ -130,7 +134,11 @@ def _packaged() -> list[Book]:
 
 def _listed(directory: str) -> list[Path]:
     folder = Path(directory)
-    listed = sorted(f for f in folder.glob("*") if f.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    listed = (
+        sorted(f for f in folder.glob("*") if f.suffix.lower() in SUFFIXES)
+        if folder.is_dir()
+        else []
+    )
     if not listed:
         raise InputError(
             f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` for PG19, "

@@ -43,14 +43,21 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
     sys.stdout.flush()
     logging.disable(logging.ERROR)  # the processes report themselves what failed
     # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every process of a job.
-    deaf = ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
+    deaf = (
+        ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
+    )
     try:
-        run.run(run.parse_args(["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]))
+        run.run(
+            run.parse_args(
+                ["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]
+            )
+        )
     except ChildFailedError as error:
         return _status({failure.exitcode for failure in error.failures.values()})
     except SignalException as stop:
         print(
-            "stopped; run the same command again to resume from the last checkpoint, if there is one.", file=sys.stderr
+            "stopped; run the same command again to resume from the last checkpoint, if there is one.",
+            file=sys.stderr,
         )
         return 128 + stop.sigval
     return 0
@@ -72,7 +79,9 @@ def _status(codes: set[int]) -> int:
 def join(arguments: TrainingArguments) -> TrainingArguments:
     """Join the processes, which ZeRO-3 needs before a model is loaded. A single process trains on one GPU."""
     assert arguments.device  # reading this joins them
-    if arguments.n_gpu > 1:  # otherwise the Trainer would use a batch per GPU, several times what was asked for
+    if (
+        arguments.n_gpu > 1
+    ):  # otherwise the Trainer would use a batch per GPU, several times what was asked for
         arguments._n_gpu = 1
     return arguments
 
@@ -94,7 +103,9 @@ def once(work: Callable[[], object], here: bool) -> None:
     except Exception as error:
         failure = error
     failed = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(failed, failure and (2 if isinstance(failure, InputError) else 1))
+    torch.distributed.all_gather_object(
+        failed, failure and (2 if isinstance(failure, InputError) else 1)
+    )
     if failure:
         raise failure
     if any(failed):

@@ -21,7 +21,9 @@ IGNORED = -100
 CHUNK_LOGITS = 2**25  # how many logits are held at a time: 128 MiB in float32
 
 
-def chunked_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, chunk: int) -> Tensor:
+def chunked_loss(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor, chunk: int
+) -> Tensor:
     """What :func:`summed_loss` computes, `chunk` tokens at a time.
 
     The forward pass computes the gradients, too, so that no more than one chunk's logits are held and none is computed
@@ -30,7 +32,9 @@ def chunked_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Te
     if torch.is_grad_enabled():
         return _ChunkedLoss.apply(hidden, weight, bias, labels, chunk)
     parts = zip(hidden.split(chunk), labels.split(chunk), strict=True)
-    return torch.stack([_loss(_logits(part, weight, bias), targets) for part, targets in parts]).sum()
+    return torch.stack(
+        [_loss(_logits(part, weight, bias), targets) for part, targets in parts]
+    ).sum()
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -64,13 +68,19 @@ class _ChunkedLoss(torch.autograd.Function):
             of_logits = of_logits.to(hidden.dtype)
             torch.mm(of_logits, weight, out=of_part)
             of_weight += of_logits.t() @ part
-        gradients = (of_hidden, of_weight.to(weight.dtype), None if of_bias is None else of_bias.to(bias.dtype))
+        gradients = (
+            of_hidden,
+            of_weight.to(weight.dtype),
+            None if of_bias is None else of_bias.to(bias.dtype),
+        )
         ctx.save_for_backward(*gradients)
         return torch.stack(losses).sum()
 
     @staticmethod
     def backward(ctx, gradient):
-        scaled = (None if each is None else (each * gradient).to(each.dtype) for each in ctx.saved_tensors)
+        scaled = (
+            None if each is None else (each * gradient).to(each.dtype) for each in ctx.saved_tensors
+        )
         return *scaled, None, None
 
 
@@ -92,7 +102,13 @@ def summed_loss(hidden: Tensor, weight: Tensor, bias: Tensor | None, labels: Ten
         from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
 
         return liger_fused_linear_cross_entropy(
-            hidden, weight, labels, bias=bias, ignore_index=IGNORED, reduction="sum", accum_dtype=torch.float32
+            hidden,
+            weight,
+            labels,
+            bias=bias,
+            ignore_index=IGNORED,
+            reduction="sum",
+            accum_dtype=torch.float32,
         )
     return chunked_loss(hidden, weight, bias, labels, max(1, CHUNK_LOGITS // len(weight)))
 
@@ -107,7 +123,10 @@ class HeadLoss:
 
     def __init__(self, model: PreTrainedModel) -> None:
         config = model.config.get_text_config(decoder=True)
-        changed = [getattr(config, name, None) for name in ("final_logit_softcapping", "logit_scale", "logits_scaling")]
+        changed = [
+            getattr(config, name, None)
+            for name in ("final_logit_softcapping", "logit_scale", "logits_scaling")
+        ]
         self._labels: Tensor | None = None
         self.fused = not any(changed)
         if self.fused:
@@ -145,6 +164,10 @@ class HeadLoss:
         kind = hidden.device.type
         if torch.is_autocast_enabled(kind):
             dtype = torch.get_autocast_dtype(kind)
-            hidden, weight, bias = hidden.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+            hidden, weight, bias = (
+                hidden.to(dtype),
+                weight.to(dtype),
+                None if bias is None else bias.to(dtype),
+            )
         with torch.autocast(kind, enabled=False):
             return summed_loss(hidden, weight, bias, self._labels)

@@ -23,7 +23,11 @@ from experiments.training.trainer import TENSORBOARD, Trainer
 
 FACTS = "training.json"
 _FINISHED = "finished"
-_LEFT = checkpoint.SAVING, TENSORBOARD, _FINISHED  # what else is in the unfinished directory, beside its checkpoints
+_LEFT = (
+    checkpoint.SAVING,
+    TENSORBOARD,
+    _FINISHED,
+)  # what else is in the unfinished directory, beside its checkpoints
 
 
 class Output:
@@ -45,11 +49,17 @@ class Output:
         if not os.path.lexists(self.path):
             return False
         if not (self.path / FACTS).is_file():
-            raise InputError(f"{self.path} exists and holds no training run; give another --output, or remove it.")
+            raise InputError(
+                f"{self.path} exists and holds no training run; give another --output, or remove it."
+            )
         facts = self.facts()
-        if facts.get("identity") != self.settings["identity"]:  # the wanted run may lack what the present one states
+        if (
+            facts.get("identity") != self.settings["identity"]
+        ):  # the wanted run may lack what the present one states
             differing = records.difference(facts, self.settings) or "another identity"
-            raise InputError(f"{self.path} is a run with {differing}; give another --output, or remove it.")
+            raise InputError(
+                f"{self.path} is a run with {differing}; give another --output, or remove it."
+            )
         return True
 
     def facts(self) -> dict:
@@ -101,7 +111,9 @@ class Output:
         Where another run's checkpoint lies in it, everything stays.
         """
         saved = checkpoint.checkpoints(self.unfinished)
-        if all(checkpoint.run_of(path).get("identity") == self.settings["identity"] for path in saved):
+        if all(
+            checkpoint.run_of(path).get("identity") == self.settings["identity"] for path in saved
+        ):
             for path in (*saved, *(self.unfinished / name for name in _LEFT)):
                 files.remove(path)
         with contextlib.suppress(OSError):

@@ -46,9 +46,13 @@ class PackedSequences(Dataset):
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
-        self.facts = files.read_json(directory / "data.json", "remove its directory; it will be made again")
+        self.facts = files.read_json(
+            directory / "data.json", "remove its directory; it will be made again"
+        )
         shape = self.facts["sequences"], self.facts["length"]
-        self._tokens = np.memmap(directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape)
+        self._tokens = np.memmap(
+            directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape
+        )
         self._total, self._seed = total, seed
 
     def __len__(self) -> int:
@@ -88,7 +92,12 @@ def pack(
             embedding for.
     """
     wanted = batch * steps
-    what = {"source": corpus.fingerprint, "tokenizer": fingerprint(tokenizer), "length": length, "wanted": wanted}
+    what = {
+        "source": corpus.fingerprint,
+        "tokenizer": fingerprint(tokenizer),
+        "length": length,
+        "wanted": wanted,
+    }
     directory = cache / identity(**what, seed=seed, **({"bos": list(bos)} if bos else {}))
 
     def make() -> None:  # it appears whole or not at all, and one process makes it
@@ -104,7 +113,14 @@ def pack(
 
 
 def _write(
-    folder: Path, corpus: Corpus, tokenizer, length: int, batch: int, wanted: int, seed: int, bos: Sequence[int]
+    folder: Path,
+    corpus: Corpus,
+    tokenizer,
+    length: int,
+    batch: int,
+    wanted: int,
+    seed: int,
+    bos: Sequence[int],
 ) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     unread, books, count, read, longest = corpus.books(seed), [], 0, 0, 0
@@ -112,7 +128,11 @@ def _write(
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
         while count < wanted and (group := list(itertools.islice(unread, TOGETHER))):
-            only = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False}
+            only = {
+                "add_special_tokens": False,
+                "return_attention_mask": False,
+                "return_token_type_ids": False,
+            }
             ids = tokenizer([book.text for book in group], verbose=False, **only).input_ids
             for book, of_text in zip(group, ids, strict=True):
                 if count == wanted:
@@ -122,15 +142,25 @@ def _write(
                 whole = len(tokens) // length
                 cut = min(whole, share, wanted - count)
                 # If a book gives only a share, the seed decides where it begins.
-                first = int(np.random.default_rng([seed, read]).integers(whole - cut + 1)) if corpus.count else 0
-                out.write(np.asarray(tokens[first * length : (first + cut) * length], dtype=dtype).tobytes())
+                first = (
+                    int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
+                    if corpus.count
+                    else 0
+                )
+                out.write(
+                    np.asarray(
+                        tokens[first * length : (first + cut) * length], dtype=dtype
+                    ).tobytes()
+                )
                 count, read, longest = count + cut, read + 1, max(longest, len(tokens))
                 bar.update(cut)
                 if cut:
                     content = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
                     books.append(content | {"first": first, "sequences": cut})
     if not read:
-        raise InputError(f"the corpus {corpus.source} holds no text; give --corpus a directory of books.")
+        raise InputError(
+            f"the corpus {corpus.source} holds no text; give --corpus a directory of books."
+        )
     if count < batch:
         raise InputError(
             f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch needs {batch} "
@@ -151,5 +181,9 @@ def _write(
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     """What identifies a tokeniser: the SHA-256 of its whole state."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    state = backend.to_str() if backend is not None else json.dumps(sorted(tokenizer.get_vocab().items()))
+    state = (
+        backend.to_str()
+        if backend is not None
+        else json.dumps(sorted(tokenizer.get_vocab().items()))
+    )
     return hashlib.sha256(state.encode()).hexdigest()

@@ -55,17 +55,26 @@ class Trainer(SavesWhole):
     loss_is_scaled_for_ga = True
 
     def __init__(
-        self, model: PreTrainedModel, arguments: TrainingArguments, data: Dataset, facts: dict | None = None
+        self,
+        model: PreTrainedModel,
+        arguments: TrainingArguments,
+        data: Dataset,
+        facts: dict | None = None,
     ) -> None:
         self._loss, self.facts = HeadLoss(model), facts or {}
-        if arguments.activation_checkpointing and model.config._attn_implementation == attention.NAME:
+        if (
+            arguments.activation_checkpointing
+            and model.config._attn_implementation == attention.NAME
+        ):
             arguments.activation_checkpointing = False  # which would compute attention again, too
             how = {"use_reentrant": False, "context_fn": attention.keep_attention}
             model.activation_checkpointing_enable(how)
         transformers.logging.disable_progress_bar()  # it would show the saving of each checkpoint
         super().__init__(model=model, args=arguments, train_dataset=data)
         self.remove_callback(PrinterCallback)
-        self.model_accepts_loss_kwargs = True  # asks for num_items_in_batch: the tokens of all micro-batches
+        self.model_accepts_loss_kwargs = (
+            True  # asks for num_items_in_batch: the tokens of all micro-batches
+        )
         self._loss_shifts_labels = True
         self._draws = clex.Draws(arguments.seed)
 
@@ -86,8 +95,16 @@ class Trainer(SavesWhole):
         done = step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
         if first:
-            self.add_callback(TensorBoardCallback(SummaryWriter(str(folder / TENSORBOARD), purge_step=done + 1)))
-        bar = tqdm(total=self.args.max_steps, initial=done, unit="step", desc=folder.stem, disable=not first)
+            self.add_callback(
+                TensorBoardCallback(SummaryWriter(str(folder / TENSORBOARD), purge_step=done + 1))
+            )
+        bar = tqdm(
+            total=self.args.max_steps,
+            initial=done,
+            unit="step",
+            desc=folder.stem,
+            disable=not first,
+        )
         # The bar is closed before an error is printed, which so has a line of its own.
         with bar as self._bar, StopsAtSignals(self.accelerator) as stop:
             self.add_callback(stop)
@@ -106,7 +123,9 @@ class Trainer(SavesWhole):
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         if not math.isfinite(loss.item()):
             where = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
-            raise NonFiniteError(f"the loss is {loss.item()} at step {self.state.global_step + 1} ({where}); {_REMEDY}")
+            raise NonFiniteError(
+                f"the loss is {loss.item()} at step {self.state.global_step + 1} ({where}); {_REMEDY}"
+            )
         return loss
 
     def _items(self) -> range:
@@ -118,7 +137,9 @@ class Trainer(SavesWhole):
     def _get_grad_norm(self, model, grad_norm=None):
         norm = super()._get_grad_norm(model, grad_norm)
         if norm is not None and not math.isfinite(norm):
-            raise NonFiniteError(f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {_REMEDY}")
+            raise NonFiniteError(
+                f"the gradient's norm is {norm} at step {self.state.global_step + 1}; {_REMEDY}"
+            )
         return norm
 
     def ran_on(self) -> dict:
@@ -136,7 +157,9 @@ class Trainer(SavesWhole):
 
     def training_step(self, model, inputs, num_items_in_batch=None):
         """One micro-batch, counted so that an error can name it and every sample has its own draws."""
-        with clex.drawing(self.model, self._draws, self._items()):  # also while activations are recomputed
+        with clex.drawing(
+            self.model, self._draws, self._items()
+        ):  # also while activations are recomputed
             loss = super().training_step(model, inputs, num_items_in_batch)
         self._micro_batch += 1
         return loss
@@ -185,12 +208,16 @@ class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
 
     def on_step_end(self, args, state, control, **_):
         """Stop if a signal has come to any of the processes, which so stop together."""
-        self.signal = int(self._accelerator.reduce(torch.tensor(self.signal, device=args.device), "max"))
+        self.signal = int(
+            self._accelerator.reduce(torch.tensor(self.signal, device=args.device), "max")
+        )
         if self.signal:
             control.should_save = control.should_training_stop = True
 
 
-def training_arguments(settings: Training, steps: int, seed: int, folder: Path) -> TrainingArguments:
+def training_arguments(
+    settings: Training, steps: int, seed: int, folder: Path
+) -> TrainingArguments:
     """The Trainer's arguments for these settings on the hardware at hand.
 
     Several processes train under DeepSpeed ZeRO-3. Create the arguments before loading the model: then ZeRO-3 loads

@@ -26,7 +26,10 @@ def build(results: Results) -> Figure:
     """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a selection slows."""
     groups = learned.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
-    rows = {factor: learned.methods(results, untrained(results, factor), variants=False) for factor in factors}
+    rows = {
+        factor: learned.methods(results, untrained(results, factor), variants=False)
+        for factor in factors
+    }
     settings = {factor: [row.setting for row in own] for factor, own in rows.items()}
     drawn = style.styles(setting for own in settings.values() for setting in own)
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
@@ -43,8 +46,16 @@ def build(results: Results) -> Figure:
         for setting in settings[factor]:
             by = learned.inverse(results, setting)
             if by is not None and setting not in selections[factor]:
-                by = np.where(by < 16 * factor, by, np.nan)  # CoPE divides its last pair by all that there is
-                axes.plot(_share(results), by, label=setting.name, linewidth=0.9, **style.line(drawn[setting]))
+                by = np.where(
+                    by < 16 * factor, by, np.nan
+                )  # CoPE divides its last pair by all that there is
+                axes.plot(
+                    _share(results),
+                    by,
+                    label=setting.name,
+                    linewidth=0.9,
+                    **style.line(drawn[setting]),
+                )
         for group in (group for group in groups if group.factor == factor):
             _draw_learned(axes, results, group)
         _draw_selections(strip, results, selections[factor], drawn)
@@ -76,14 +87,24 @@ def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.n
     return selections
 
 
-def _draw_selections(axes: Axes, results: Results, selections: dict[Setting, np.ndarray], drawn: dict) -> None:
+def _draw_selections(
+    axes: Axes, results: Results, selections: dict[Setting, np.ndarray], drawn: dict
+) -> None:
     for row, (setting, slowed) in enumerate(selections.items()):
         colour, _ = drawn[setting]
         share = _share(results)
         axes.scatter(
-            share, np.full(len(share), row), s=7, marker="s", facecolor="none", edgecolor=colour, linewidth=0.4
+            share,
+            np.full(len(share), row),
+            s=7,
+            marker="s",
+            facecolor="none",
+            edgecolor=colour,
+            linewidth=0.4,
         )
-        axes.scatter(share[slowed], np.full(slowed.sum(), row), s=7, marker="s", color=colour, linewidth=0.4)
+        axes.scatter(
+            share[slowed], np.full(slowed.sum(), row), s=7, marker="s", color=colour, linewidth=0.4
+        )
     axes.set_yticks(range(len(selections)), [setting.name for setting in selections])
     axes.set_ylim(len(selections) - 0.4, -0.6)
     axes.grid(visible=False)
@@ -94,6 +115,8 @@ def _draw_learned(axes: Axes, results: Results, group: Learned) -> None:
     """The mean over seeds, and the range as a band."""
     by = group.factors
     colour, marker = _LEARNED.get(group.method, _OTHERS)
-    axes.fill_between(_share(results), by.min(axis=0), by.max(axis=0), color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(
+        _share(results), by.min(axis=0), by.max(axis=0), color=colour, alpha=0.2, linewidth=0
+    )
     look = {"color": colour, "marker": marker, "markersize": 2.5, "linewidth": 1.4}
     axes.plot(_share(results), by.mean(axis=0), label=group.name, **look)

@@ -33,7 +33,11 @@ def build(results: Results) -> Figure:
         if _baseline(rows) and len(rows.rows) > 1
     }
     if not shown:
-        raise results.lacks(f"losses by position of {BASELINE} and another method", "loss_by_position", "--method yarn")
+        raise results.lacks(
+            f"losses by position of {BASELINE} and another method",
+            "loss_by_position",
+            "--method yarn",
+        )
     best = {title: best_rows(results, rows) for title, rows in shown.items()}
     drawn = style.styles(*([row.setting for row in rows] for rows in best.values()))
     lines = -(-len(shown) // COLUMNS)
@@ -50,7 +54,9 @@ def build(results: Results) -> Figure:
 
 def best_rows(results: Results, rows: Comparison) -> list[Row]:
     """The five settings of the least loss beyond L, the least first; without ablations and what was learned."""
-    return sorted(learned.methods(results, rows), key=lambda row: loss_by_position.level(row).mean)[:BEST]
+    return sorted(learned.methods(results, rows), key=lambda row: loss_by_position.level(row).mean)[
+        :BEST
+    ]
 
 
 def _baseline(rows: Comparison) -> Row | None:

@@ -21,7 +21,11 @@ def build(results: Results) -> Figure:
         NotMeasured: no record of selections by n̂.
     """
     run = min(results.require("selections"), key=lambda record: record["factor"])
-    nested = {row["options"]["n_hat"]: row for row in run["scores"] if list(row.get("options", ())) == ["n_hat"]}
+    nested = {
+        row["options"]["n_hat"]: row
+        for row in run["scores"]
+        if list(row.get("options", ())) == ["n_hat"]
+    }
     if not nested:
         raise results.lacks("selection by n̂", "selections")
     shown = dict(sorted(nested.items()))
@@ -35,8 +39,17 @@ def build(results: Results) -> Figure:
         axes.plot(list(shown), drawn, color=colour, marker="o", markersize=2.5, linewidth=0.8)
         least, n_hat = min(zip(drawn, shown))
         axes.plot([n_hat], [least], color="black", marker="o", markersize=5, markerfacecolor="none")
-        side = {"xytext": (-3, -2), "ha": "right"} if n_hat > max(shown) / 2 else {"xytext": (3, -2), "ha": "left"}
-        corner = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 7}
+        side = (
+            {"xytext": (-3, -2), "ha": "right"}
+            if n_hat > max(shown) / 2
+            else {"xytext": (3, -2), "ha": "left"}
+        )
+        corner = {
+            "xycoords": ("data", "axes fraction"),
+            "textcoords": "offset points",
+            "va": "top",
+            "fontsize": 7,
+        }
         axes.annotate(f"least at n̂ = {n_hat}: {least:{form}}", (n_hat, 1), **corner, **side)
         for other in panels:
             other.axvline(n_hat, color="black", linewidth=0.6, linestyle=":", zorder=0)
@@ -47,5 +60,7 @@ def build(results: Results) -> Figure:
     panels[1].yaxis.set_major_formatter("{x:g}")
     panels[1].yaxis.set_minor_formatter(NullFormatter())
     panels[1].set_xlabel("n̂, dimensions interpolated")
-    panels[0].set_title(f"{results.model.title}, s = {run['factor']:g}, {', '.join(run['data'])}", loc="left")
+    panels[0].set_title(
+        f"{results.model.title}, s = {run['factor']:g}, {', '.join(run['data'])}", loc="left"
+    )
     return figure

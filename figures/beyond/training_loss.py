@@ -31,7 +31,9 @@ def build(results: Results) -> Figure:
     if not shown:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
     factors = sorted({setting.factor for setting, _ in shown})
-    drawn = style.styles(*([each for each, _ in shown if each.factor == factor] for factor in factors))
+    drawn = style.styles(
+        *([each for each, _ in shown if each.factor == factor] for factor in factors)
+    )
     size = (style.PAGE, 2.2) if len(factors) > 1 else (3.4, 2.2)
     figure, panels = plt.subplots(1, len(factors), figsize=size, squeeze=False)
     for axes, factor in zip(panels[0], factors):
@@ -41,7 +43,10 @@ def build(results: Results) -> Figure:
             steps, line = np.arange(1, runs.shape[1] + 1), style.line(drawn[setting])
             axes.plot(steps, runs.T, **line | {"linewidth": 0.5})
             axes.plot(steps, runs.mean(axis=0), **line)
-            ends[setting.name], colours[setting.name] = (steps[-1], runs.mean(axis=0)[-1]), drawn[setting][0]
+            ends[setting.name], colours[setting.name] = (
+                (steps[-1], runs.mean(axis=0)[-1]),
+                drawn[setting][0],
+            )
         axes.axhline(0, color="black", linewidth=0.4)
         most = max(Counter(each for each, _ in shown if each.factor == factor).values())
         axes.set_title(f"s = {factor:g}, {'up to ' * (most > 1)}{seed_count(most)}", loc="left")

@@ -22,19 +22,27 @@ TICKS = (-0.05, 0, 0.05, 1)
 def build(results: Results) -> Figure:
     """Two columns of points, the method with the least loss beyond L above."""
     for factor in loss_by_position.measured_factors(results):
-        rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(results, factor)
+        rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(
+            results, factor
+        )
         baseline, methods = rows.find(rope.BASELINE, {}), learned.methods(results, rows)
         if baseline and len(methods) > 1:
             break
     else:
-        raise results.lacks(f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi")
+        raise results.lacks(
+            f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
+        )
     methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
-    figure, columns = plt.subplots(1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True)
+    figure, columns = plt.subplots(
+        1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True
+    )
     for axes, where in zip(columns, (loss_by_position.WITHIN, loss_by_position.BEYOND)):
         for line, row in enumerate(methods):
             gap = loss_by_position.gap(row, baseline, where)
             colour = OWN if row.setting.method == rope.PROPOSED else OTHER
-            axes.scatter(gap.texts, [line] * len(gap.texts), s=9, alpha=0.45, color=colour, linewidths=0)
+            axes.scatter(
+                gap.texts, [line] * len(gap.texts), s=9, alpha=0.45, color=colour, linewidths=0
+            )
             axes.plot([gap.mean] * 2, [line - 0.3, line + 0.3], color="black", linewidth=1.5)
         axes.axvline(0, color="black", linewidth=0.6)
         axes.set_title(where.replace("L", "its context"))
@@ -52,4 +60,8 @@ def name(row: Row, model: Model) -> str:
     if row.setting.method != rope.PROPOSED or not row.setting.plain("n_hat"):
         return row.setting.name
     words = {None: "least change", model.n_hat.get(row.setting.factor): "the paper's setting"}
-    return f"{rope.METHODS[rope.PROPOSED].title}, {words[n_hat]}" if n_hat in words else row.setting.name
+    return (
+        f"{rope.METHODS[rope.PROPOSED].title}, {words[n_hat]}"
+        if n_hat in words
+        else row.setting.name
+    )

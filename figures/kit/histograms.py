@@ -48,17 +48,30 @@ def pair_angles(results: Results, pairs: tuple[int, ...]) -> list[PairAngles]:
         "extrapolated": angle_distribution(theta, FACTOR * length, INTERVALS),
     }
     return [
-        PairAngles(pair, geometry.wavelength[pair], {name: 100 * rows[row] for name, rows in by_strategy.items()})
+        PairAngles(
+            pair,
+            geometry.wavelength[pair],
+            {name: 100 * rows[row] for name, rows in by_strategy.items()},
+        )
         for row, pair in enumerate(pairs)
     ]
 
 
 def steps(
-    axes: Axes, angles: PairAngles, intervals: int, names: tuple[str, ...] = ("extrapolated", "interpolated")
+    axes: Axes,
+    angles: PairAngles,
+    intervals: int,
+    names: tuple[str, ...] = ("extrapolated", "interpolated"),
 ) -> None:
     """Step lines over the pre-trained area, for many intervals."""
     edges = np.arange(intervals + 1)
     pretrained = angles.frequency["pretrained"][:intervals]
     axes.stairs(pretrained, edges, fill=True, color="#cccccc", label="pre-trained")
     for name in names:
-        axes.stairs(angles.frequency[name][:intervals], edges, color=COLOURS[name], linewidth=0.8, label=name)
+        axes.stairs(
+            angles.frequency[name][:intervals],
+            edges,
+            color=COLOURS[name],
+            linewidth=0.8,
+            label=name,
+        )

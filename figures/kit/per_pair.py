@@ -32,7 +32,9 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
         # Pairs from here on do not complete a rotation within L.
         slow = int((geometry.wavelength <= geometry.context_length).sum())
         axes.axvline(slow - 0.5, color="black", linewidth=0.6, linestyle=":")
-        axes.annotate("λ > L", (slow - 0.1, 1), xycoords=("data", "axes fraction"), va="top", fontsize=7)
+        axes.annotate(
+            "λ > L", (slow - 0.1, 1), xycoords=("data", "axes fraction"), va="top", fontsize=7
+        )
     rows[-1, 0].set_xlabel("pair index i (high to low frequency)")
     style.one_legend(figure, [rows[0, 0]], len(names))
     return figure
@@ -54,5 +56,7 @@ def _panel(axes: Axes, geometry: RopeGeometry, factor: float, names: dict[str, s
         )
     axes.set_yscale("log")
     axes.set_ylim(FLOOR / 1.5, 5)
-    axes.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1], ["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"])
+    axes.set_yticks(
+        [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1], ["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"]
+    )
     axes.yaxis.set_minor_locator(plt.NullLocator())

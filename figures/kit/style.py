@@ -37,7 +37,9 @@ def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
     baseline = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
     own = [one for one in ordered if one.method == rope.PROPOSED]
     main = ([one for one in own if one.plain("n_hat") and not one.plain()] or own)[:1]
-    kinds = [[one for one in ordered if _kind(one) == kind and one not in baseline] for kind in range(3)]
+    kinds = [
+        [one for one in ordered if _kind(one) == kind and one not in baseline] for kind in range(3)
+    ]
     kinds[0] += main
     if kinds[1] == main:  # it has been shown
         kinds[1] = []
@@ -76,11 +78,22 @@ def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
         look = setting.method, setting.options
         if look in looks:
             continue
-        others = {other for other in looks if other[0] == look[0] or any({look, other} <= panel for panel in together)}
+        others = {
+            other
+            for other in looks
+            if other[0] == look[0] or any({look, other} <= panel for panel in together)
+        }
         used = {looks[other][0] for other in others}
         method = rope.METHODS.get(setting.method)
-        index = 0 if setting.plain() else 1 + sum(name == look[0] and bool(options) for name, options in looks)
-        wanted = [*(method.styles if method else ())[index : index + 1], *(s for s in free if s not in looks.values())]
+        index = (
+            0
+            if setting.plain()
+            else 1 + sum(name == look[0] and bool(options) for name, options in looks)
+        )
+        wanted = [
+            *(method.styles if method else ())[index : index + 1],
+            *(s for s in free if s not in looks.values()),
+        ]
         wanted = wanted or free  # a figure of more than thirty
         looks[look] = next((style for style in wanted if style[0] not in used), wanted[0])
     return {setting: looks[setting.method, setting.options] for setting in ordered}
@@ -105,7 +118,9 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
     coordinates = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-    axes.annotate(name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates)
+    axes.annotate(
+        name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates
+    )
 
 
 def compress(axes: Axes) -> None:
@@ -113,7 +128,9 @@ def compress(axes: Axes) -> None:
     if max(map(abs, axes.get_ylim())) <= 0.1:
         return
     axes.set_yscale("symlog", linthresh=0.1)
-    axes.yaxis.set_major_locator(FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)))
+    axes.yaxis.set_major_locator(
+        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
+    )
     axes.yaxis.set_major_formatter("{x:g}")
 
 
@@ -122,7 +139,9 @@ def lines_of(panels: Sequence) -> int:
     return -(-len(panels) // COLUMNS)
 
 
-def small_multiples(figure, shown: Mapping[str, Sequence[Sequence[Setting]]]) -> dict[str, list[Axes]]:
+def small_multiples(
+    figure, shown: Mapping[str, Sequence[Sequence[Setting]]]
+) -> dict[str, list[Axes]]:
     """Axes for the panels of each state, by its title, which stands above its first; each state begins a line."""
     grid = figure.subplots(sum(map(lines_of, shown.values())), COLUMNS, squeeze=False)
     for axes in grid.ravel():
@@ -137,7 +156,9 @@ def small_multiples(figure, shown: Mapping[str, Sequence[Sequence[Setting]]]) ->
     return placed
 
 
-def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> None:
+def name_curves(
+    axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]
+) -> None:
     """Name curves at their right end, each in its colour; names do not hide each other.
 
     Args:
@@ -147,8 +168,13 @@ def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Ma
     height = 72 * axes.get_window_extent().height / axes.figure.dpi
     to_fraction = axes.transScale + axes.transLimits
     names = sorted(ends, key=lambda name: to_fraction.transform(ends[name])[1])
-    texts = [textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME) for name in names]
-    sizes = [8.5 * (1 + text.count("\n")) / height for text in texts]  # of its lines, as a share of the axes' height
+    texts = [
+        textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME)
+        for name in names
+    ]
+    sizes = [
+        8.5 * (1 + text.count("\n")) / height for text in texts
+    ]  # of its lines, as a share of the axes' height
     wanted = [to_fraction.transform(ends[name])[1] for name in names]
     for index in range(1, len(names)):
         apart = (sizes[index - 1] + sizes[index]) / 2
@@ -166,13 +192,21 @@ def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Ma
             va="center",
             fontsize=6.5,
             color=colours[name],
-            arrowprops={"arrowstyle": "-", "color": colours[name], "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colours[name],
+                "linewidth": 0.4,
+                "relpos": (0, 0.5),
+                "shrinkA": 0,
+            },
             annotation_clip=False,
         )
 
 
 def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:
     """One legend above the figure, each label once; a setting looks the same in each panel."""
-    handles = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())}
+    handles = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
+    }
     if handles:
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)

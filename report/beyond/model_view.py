@@ -41,21 +41,36 @@ class View(model_view.View):
     def by_rate(self) -> dict[str, dict[float, float]]:
         """By method and learning rate, 0 without training: the loss beyond L on the books that rates were picked on."""
         folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
-        tuned = [read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")]
+        tuned = [
+            read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")
+        ]
         rates = {run["identity"]: run["learning_rate"] for run in tuned}
         scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
         for file, run in scored.items():
-            setting, identity = replace(Setting.of(run), rate=None), run.get("training", {}).get("identity")
+            setting, identity = (
+                replace(Setting.of(run), rate=None),
+                run.get("training", {}).get("identity"),
+            )
             rate, of_method = rates.get(identity, 0.0), losses.setdefault(setting.name, {})
-            if (identity and not rate) or rate in of_method or not agree(run, next(iter(scored.values()))):
-                raise InputError(f"{file} is of other books, of a second fine-tune at its rate, or of none; remove it.")
+            if (
+                (identity and not rate)
+                or rate in of_method
+                or not agree(run, next(iter(scored.values())))
+            ):
+                raise InputError(
+                    f"{file} is of other books, of a second fine-tune at its rate, or of none; remove it."
+                )
             of_method[rate] = loss_by_position.level(Row(setting, (run,))).mean
         return losses
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
-        rows = loss_by_position.sampled(self.results, min(loss_by_position.measured_factors(self.results)))
-        return loss_by_position.gap(*(find(rows, "the sample of texts", each, None) for each in (name, than)), where)
+        rows = loss_by_position.sampled(
+            self.results, min(loss_by_position.measured_factors(self.results))
+        )
+        return loss_by_position.gap(
+            *(find(rows, "the sample of texts", each, None) for each in (name, than)), where
+        )
 
     def training_gaps(self, name: str) -> list[float]:
         """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats per token).
@@ -63,9 +78,13 @@ class View(model_view.View):
         Raises:
             InputError: there are no two such fine-tunes, or several.
         """
-        gaps = [gap for (setting, _), gap in training.gaps(self.results).items() if setting.name == name]
+        gaps = [
+            gap for (setting, _), gap in training.gaps(self.results).items() if setting.name == name
+        ]
         if len(gaps) != 1:
-            raise InputError(f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template.")
+            raise InputError(
+                f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template."
+            )
         return gaps[0].tolist()
 
     def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
@@ -78,13 +97,17 @@ class View(model_view.View):
         """A method's loss beyond L without training minus that of factors found by gradient descent, paired by text."""
         scored = learned.scored(self.results, factor)
         if not scored:
-            raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
+            raise InputError(
+                f"no learned factors of s = {factor:g} were scored; see table_learned."
+            )
         rows, least = scored
         return loss_by_position.gap(rows[name], least)
 
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""
-        scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(self.model.geometry)
+        scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(
+            self.model.geometry
+        )
         return set(np.flatnonzero(scaling.interpolated).tolist())
 
     def wavelength(self, pair: int) -> float:
@@ -95,7 +118,9 @@ class View(model_view.View):
         """The only record of an experiment, or that of a file's name."""
         runs = [run for run in self.results.require(experiment) if file in (None, run["file"])]
         if len(runs) != 1:
-            raise InputError(f"{len(runs)} records of {experiment}/{file or '*'} at {self.model.name}, not one.")
+            raise InputError(
+                f"{len(runs)} records of {experiment}/{file or '*'} at {self.model.name}, not one."
+            )
         return runs[0]
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
@@ -104,4 +129,6 @@ class View(model_view.View):
             return super()._rows(experiment, trained, factor)
         if trained:
             return loss_by_position.sampled(self.results, factor, trained)
-        return loss_by_position.untrained(self.results, factor or min(loss_by_position.measured_factors(self.results)))
+        return loss_by_position.untrained(
+            self.results, factor or min(loss_by_position.measured_factors(self.results))
+        )

@@ -22,17 +22,27 @@ CAPTION = (
 def build(results: Results) -> Table:
     """From the records of learned factors and of loss by position: a block for each factor."""
     groups = learned.groups(results)
-    scored = {factor: learned.scored(results, factor) for factor in dict.fromkeys(group.factor for group in groups)}
-    blocks = [_block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor]
+    scored = {
+        factor: learned.scored(results, factor)
+        for factor in dict.fromkeys(group.factor for group in groups)
+    }
+    blocks = [
+        _block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor
+    ]
     if not blocks:
-        raise results.lacks("loss of learned factors", "loss_by_position", "--method factors --file RECORD")
-    learning = (f"{sentence_case(group.name)}, s = {group.factor:g}: {group.end}" for group in groups)
+        raise results.lacks(
+            "loss of learned factors", "loss_by_position", "--method factors --file RECORD"
+        )
+    learning = (
+        f"{sentence_case(group.name)}, s = {group.factor:g}: {group.end}" for group in groups
+    )
     return Table("learned", " ".join([CAPTION, *learning]), tuple(blocks))
 
 
 def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) -> Block:
     scored = sorted(
-        ((name, _scores(row, least)) for name, row in rows.items()), key=lambda entry: entry[1]["beyond L"].mean
+        ((name, _scores(row, least)) for name, row in rows.items()),
+        key=lambda entry: entry[1]["beyond L"].mean,
     )
     reference = next(name for name, row in rows.items() if row is least)
     length = tokens(extended_length(results, factor))

@@ -43,10 +43,14 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
         scores |= {where: loss_by_position.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
-            scores[column] = None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
+            scores[column] = (
+                None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
+            )
         rows.append((row.setting.name, scores))
     title, unranked = _title(results, compared, factor), (DISTURBANCE, *PLACES.values())
-    return score_block(title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values()))
+    return score_block(
+        title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values())
+    )
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:

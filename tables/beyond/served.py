@@ -15,7 +15,17 @@ CAPTION = (
     f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at most {QUANTISED:g}. "
     "“Dropped” means that by the same measure the engine agrees with the model without extension, and more closely."
 )
-HEADER = ("Method", "Engine", "Weights", "Engine's", "transformers", "Without", "Mean |Δ|", "Largest |Δ|", "Verdict")
+HEADER = (
+    "Method",
+    "Engine",
+    "Weights",
+    "Engine's",
+    "transformers",
+    "Without",
+    "Mean |Δ|",
+    "Largest |Δ|",
+    "Verdict",
+)
 
 
 def build(results: Results) -> Table:
@@ -27,7 +37,9 @@ def build(results: Results) -> Table:
     for trained, state in STATES:
         own = [run for run in records if ("training" in run) == trained]
         for length, scored in dict.fromkeys((run["tokens"], run["scored"]) for run in own):
-            rows = tuple(line(run) for run in own if (run["tokens"], run["scored"]) == (length, scored))
+            rows = tuple(
+                line(run) for run in own if (run["tokens"], run["scored"]) == (length, scored)
+            )
             title = f"{results.model.title}, measured {state}, the last {scored} of {length} tokens"
             blocks.append(Block(title, HEADER, rows))
     return Table("served", CAPTION, tuple(blocks))
@@ -41,10 +53,19 @@ def weights(record: dict) -> str:
 def line(record: dict) -> tuple[Cell, ...]:
     """A record's."""
     scores, apart = record["scores"]["losses"], record["scores"]["apart_from"]["transformers"]
-    losses = [Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")]
+    losses = [
+        Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")
+    ]
     gaps = [Cell(probability(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
     name = Cell(sentence_case(Setting.of(record).name))
-    return name, Cell(record["engine"]["name"]), Cell(weights(record)), *losses, *gaps, Cell(verdict(record))
+    return (
+        name,
+        Cell(record["engine"]["name"]),
+        Cell(weights(record)),
+        *losses,
+        *gaps,
+        Cell(verdict(record)),
+    )
 
 
 def verdict(record: dict) -> str:

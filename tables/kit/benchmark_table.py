@@ -50,7 +50,9 @@ def benchmark(
     return Table(name, caption, tuple(blocks), paper)
 
 
-def main_comparisons(results: Results, experiment: str, twins: bool = True) -> list[tuple[str, str, Comparison]]:
+def main_comparisons(
+    results: Results, experiment: str, twins: bool = True
+) -> list[tuple[str, str, Comparison]]:
     """The state and the title's end of each comparable set of records, the largest first, and its rows of no ablation.
 
     Raises:
@@ -59,10 +61,16 @@ def main_comparisons(results: Results, experiment: str, twins: bool = True) -> l
     results.require(experiment)
     blocks, listed = [], in_comparison(results.model)
     for trained, state in STATES:
-        sets = (rows.only(listed) for rows in comparisons(results, experiment, trained, twins=twins))
-        blocks += [(state, APART * (index > 0), rows) for index, rows in enumerate(filter(None, sets))]
+        sets = (
+            rows.only(listed) for rows in comparisons(results, experiment, trained, twins=twins)
+        )
+        blocks += [
+            (state, APART * (index > 0), rows) for index, rows in enumerate(filter(None, sets))
+        ]
     if not blocks:
-        raise results.lacks(f"record of {experiment} besides ablations and factors from a file", experiment)
+        raise results.lacks(
+            f"record of {experiment} besides ablations and factors from a file", experiment
+        )
     return blocks
 
 
@@ -80,7 +88,9 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     for state, varied in ablations(results, experiment, option, default):
         own = list(varied.values())
         title = f"{_title(results, state, own)}, s = {own[0].setting.factor:g}"
-        rows = [(str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()]
+        rows = [
+            (str(value), row.scores(getattr(metrics, experiment))) for value, row in varied.items()
+        ]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
         options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
@@ -128,7 +138,9 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     for row in rows.rows:
         if once and row in plain[1:]:
             continue
-        factor = None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
+        factor = (
+            None if (once and row in plain) or row.setting.name == AS_IT_IS else row.setting.factor
+        )
         name = published.with_factor(row.setting.name, row.setting.method, factor)
         if 0 < len(row.seeds) < most:
             name += f", {seed_count(len(row.seeds))}"

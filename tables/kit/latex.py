@@ -72,7 +72,9 @@ def _tabular(block: Block, words: bool) -> list[str]:
 
 def _cell(cell: Cell) -> str:
     value = rf"\textbf{{{text(cell.text)}}}" if cell.bold else text(cell.text)
-    small = r"\\ \scriptsize ".join(map(text, re.split(r" (?=\()", cell.small))) if cell.small else ""
+    small = (
+        r"\\ \scriptsize ".join(map(text, re.split(r" (?=\()", cell.small))) if cell.small else ""
+    )
     return rf"\withinterval{{{value}}}{{{small}}}" if small else value
 
 

@@ -26,10 +26,15 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
 
 def _rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
     """A line for the header, a rule, and a line for each row; numbers stand at the right of their column."""
-    lines = [[mark(title) for title in block.header], *([_cell(cell, mark) for cell in row] for row in block.rows)]
+    lines = [
+        [mark(title) for title in block.header],
+        *([_cell(cell, mark) for cell in row] for row in block.rows),
+    ]
     widths = [max(2, *map(_width, column)) for column in zip(*lines)]
     at_left = [words or index == 0 for index in range(len(widths))]
-    rule = ["-" * width if left else "-" * (width - 1) + ":" for width, left in zip(widths, at_left)]
+    rule = [
+        "-" * width if left else "-" * (width - 1) + ":" for width, left in zip(widths, at_left)
+    ]
     lines.insert(1, rule)
     return "\n".join(f"| {' | '.join(map(_filled, line, widths, at_left))} |" for line in lines)
 

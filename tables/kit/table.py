@@ -66,12 +66,19 @@ class Table:
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
-        return f"The paper's {self.paper}: {self.caption}" if self.paper else f"Beyond the paper. {self.caption}"
+        return (
+            f"The paper's {self.paper}: {self.caption}"
+            if self.paper
+            else f"Beyond the paper. {self.caption}"
+        )
 
     def unranked(self) -> Table:
         """The table without bold numbers."""
         plain = (
-            replace(block, rows=tuple(tuple(replace(cell, bold=False) for cell in row) for row in block.rows))
+            replace(
+                block,
+                rows=tuple(tuple(replace(cell, bold=False) for cell in row) for row in block.rows),
+            )
             for block in self.blocks
         )
         return replace(self, blocks=tuple(plain))
@@ -90,11 +97,15 @@ def titles(texts: Iterable[str]) -> str:
     names = list(dict.fromkeys(texts))
     if len(names) == 1:
         return f"one text: {names[0]}"
-    listed = "; ".join(sorted(names)) if len(names) < LEAST_TEXTS else f"from {names[0]} to {names[-1]}"
+    listed = (
+        "; ".join(sorted(names)) if len(names) < LEAST_TEXTS else f"from {names[0]} to {names[-1]}"
+    )
     return f"{len(names)} texts: {listed}"
 
 
-def score_cell(score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False) -> Cell:
+def score_cell(
+    score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False
+) -> Cell:
     """A score; a dash where there is nothing to compare, published numbers with the two decimals they have."""
     if score is None:
         return Cell(NONE)

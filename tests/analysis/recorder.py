@@ -51,7 +51,17 @@ class Recorder:
             "ablated": ["n_hat", "intervals", "attention_factor"],
         } | facts
 
-    def add(self, experiment, method, scores=None, factor=2, options=None, seed=None, file=None, **fields) -> dict:
+    def add(
+        self,
+        experiment,
+        method,
+        scores=None,
+        factor=2,
+        options=None,
+        seed=None,
+        file=None,
+        **fields,
+    ) -> dict:
         """A record; of a fine-tuned model where there is a seed."""
         record = {"method": method, "factor": factor, "options": options or {}, **fields}
         if scores is not None:
@@ -92,20 +102,35 @@ class Recorder:
         )
         add(
             "perplexity",
-            **on_texts({n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]),
+            **on_texts(
+                {n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]
+            ),
         )
         lengths = {str(n): score(50 + better) for n in (LENGTH, far)}
         tasks = {n: {task: score(50 + better) for task in ("vt", "cwe")} for n in lengths}
         found = {"lengths": lengths, "average": score(50 + better), "tasks": tasks}
         add("ruler", found, tasks=["vt", "cwe"], samples=3)
         by_length = [{"length": n} | score(0.5, 0.5, 4) for n in (LENGTH, far)]
-        add("passkey", {"by_length": by_length, "by_depth": [cell | {"depth": 0.5} for cell in by_length]})
+        add(
+            "passkey",
+            {"by_length": by_length, "by_depth": [cell | {"depth": 0.5} for cell in by_length]},
+        )
         names = {task: score(40 + better) for task in (*TASKS, "average")}
-        add("open_llm", names, by_document={task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS})
+        add(
+            "open_llm",
+            names,
+            by_document={task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS},
+        )
         buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
-        add("longbench_e", {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}})
+        add(
+            "longbench_e",
+            {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}},
+        )
         losses = {of: score(3.0 - better) for of in ("engine", "transformers", "unextended")}
-        apart = {of: {"of_means": 0.0, "mean": 0.0, "largest": 0.0} for of in ("transformers", "unextended")}
+        apart = {
+            of: {"of_means": 0.0, "mean": 0.0, "largest": 0.0}
+            for of in ("transformers", "unextended")
+        }
         add(
             "served",
             {"losses": losses, "apart_from": apart},
@@ -132,7 +157,9 @@ class Recorder:
                 "converged": converged,
                 "curve": [{"step": 0, "tokens": 0} | point],
             }
-            self.everything("factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed)
+            self.everything(
+                "factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed
+            )
 
 
 @pytest.fixture

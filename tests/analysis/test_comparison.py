@@ -12,7 +12,14 @@ from tests.analysis.recorder import score
 
 def test_records_whose_comparable_fields_agree_are_a_set_and_the_largest_is_first(recorder):
     for method, samples in (("ntk", 1), ("yarn", 5), ("pi", 5)):
-        recorder.add("ruler", method, {}, samples=samples, comparable=["samples"], a_field_that_not_all_name=method)
+        recorder.add(
+            "ruler",
+            method,
+            {},
+            samples=samples,
+            comparable=["samples"],
+            a_field_that_not_all_name=method,
+        )
     sets = comparisons(recorder.results(), "ruler", trained=False)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"]]
     assert compared(recorder.results(), "ruler", trained=False).rows == sets[0].rows
@@ -26,9 +33,14 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
     results = recorder.results()
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
-    recorder.add("open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other", "rate": 1e-5})
+    recorder.add(
+        "open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other", "rate": 1e-5}
+    )
     rows = compared(recorder.results(), "open_llm", trained=True).rows
-    assert [(row.setting.name, row.seeds) for row in rows] == [("PI", (0, 1)), ("PI, rate 1e-05", (2,))]
+    assert [(row.setting.name, row.seeds) for row in rows] == [
+        ("PI", (0, 1)),
+        ("PI, rate 1e-05", (2,)),
+    ]
     recorder.add("open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other"})
     with pytest.raises(InputError, match="different settings"):
         compared(recorder.results(), "open_llm", trained=True)
@@ -38,9 +50,20 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
     listed = in_comparison(recorder.results().model)
     combined = {"n_hat": 28, "intervals": 90}
-    for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, {"attention_factor": 1.0}, {"other": 1}):
+    for options in (
+        {},
+        {"n_hat": 28},
+        {"n_hat": 40},
+        combined,
+        {"attention_factor": 1.0},
+        {"other": 1},
+    ):
         recorder.add("ruler", "dprope", {}, options=options)
-    shown = [dict(row.setting.options) for row in compared(recorder.results(), "ruler", False).rows if listed(row)]
+    shown = [
+        dict(row.setting.options)
+        for row in compared(recorder.results(), "ruler", False).rows
+        if listed(row)
+    ]
     assert shown == [{}, {"other": 1}, {"n_hat": 28}]
 
 

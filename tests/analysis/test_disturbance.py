@@ -27,7 +27,9 @@ def test_float32_gives_what_the_paper_printed_and_float64_what_is_right():
 
 def test_settings_of_the_same_pairs_have_the_same_disturbance():
     def average(method, **options):
-        computed = disturbance.compute(GEOMETRY, Setting(method, tuple(sorted(options.items())), 2.0))
+        computed = disturbance.compute(
+            GEOMETRY, Setting(method, tuple(sorted(options.items())), 2.0)
+        )
         return computed and computed.average
 
     assert average("dprope", n_hat=64) == pytest.approx(average("pi"))
@@ -43,6 +45,8 @@ def test_the_disturbance_of_a_method_registered_here_is_that_of_its_angles(monke
 
     monkeypatch.setitem(rope.METHODS, "half-way", rope.Method("half-way", "Half way", half_way))
     between = GEOMETRY.inv_freq * 0.75 + GEOMETRY.inv_freq / 2 * 0.25
-    expected = kl.disturbance(angle_distribution(between, 16384), angle_distribution(GEOMETRY.inv_freq, 8192))
+    expected = kl.disturbance(
+        angle_distribution(between, 16384), angle_distribution(GEOMETRY.inv_freq, 8192)
+    )
     computed = disturbance.compute(GEOMETRY, Setting("half-way", (("share", 0.25),), 2.0))
     assert computed.per_pair == pytest.approx(expected) and computed.interpolated == 0

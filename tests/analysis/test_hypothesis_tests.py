@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, UNDECIDED, Estimate, Region, holm
+from analysis.hypothesis_tests import (
+    ABOVE,
+    BELOW,
+    CONTRADICTED,
+    REPRODUCED,
+    UNDECIDED,
+    Estimate,
+    Region,
+    holm,
+)
 from analysis.scores import Score, over_texts
 
 RNG = np.random.default_rng(7)
@@ -15,7 +24,9 @@ RNG = np.random.default_rng(7)
 def closed_testing(p):
     """Holm is the closure of Bonferroni's test: the most that any subset with a hypothesis makes of its least p."""
     sets = [s for size in range(1, len(p) + 1) for s in combinations(range(len(p)), size)]
-    return np.array([max(len(s) * min(p[j] for j in s) for s in sets if i in s) for i in range(len(p))])
+    return np.array(
+        [max(len(s) * min(p[j] for j in s) for s in sets if i in s) for i in range(len(p))]
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -28,12 +39,20 @@ def test_holm_is_closed_testing(n):
 @pytest.mark.parametrize("region", [ABOVE, BELOW, Region(-1.0, 1.0), Region(high=0.5)])
 def test_a_verdict_is_what_the_interval_says(region):
     for level in RNG.uniform(0.001, 0.1, 200):
-        mean, below, above, spread = RNG.normal(0, 3), *RNG.uniform(0.1, 1, 2), RNG.choice([0.0, 0.5])
+        mean, below, above, spread = (
+            RNG.normal(0, 3),
+            *RNG.uniform(0.1, 1, 2),
+            RNG.choice([0.0, 0.5]),
+        )
         estimate = Estimate(mean, below, above, 9, spread, 3, 2)
         interval = estimate.interval(level)
-        edges = [edge for edge in (region.low, region.high) if interval.low <= edge <= interval.high]
+        edges = [
+            edge for edge in (region.low, region.high) if interval.low <= edge <= interval.high
+        ]
         inside = region.low < interval.low and interval.high < region.high
-        assert region.verdict(estimate, level) == (UNDECIDED if edges else REPRODUCED if inside else CONTRADICTED)
+        assert region.verdict(estimate, level) == (
+            UNDECIDED if edges else REPRODUCED if inside else CONTRADICTED
+        )
 
 
 def same(interval, low, high):
@@ -54,6 +73,12 @@ def test_students_interval_over_texts_gives_back_itself_at_every_level():
     same(estimate.interval(0.01), *stats.t.interval(0.99, 7, gaps.mean(), stats.sem(gaps)))
 
 
-@pytest.mark.parametrize("estimate", [Estimate(1.0), Estimate.of(Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0)))])
+@pytest.mark.parametrize(
+    "estimate", [Estimate(1.0), Estimate.of(Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0)))]
+)
 def test_a_number_without_an_interval_decides_nothing(estimate):
-    assert ABOVE.verdict(estimate) == UNDECIDED and ABOVE.p(estimate) == 1 and estimate.interval().low is None
+    assert (
+        ABOVE.verdict(estimate) == UNDECIDED
+        and ABOVE.p(estimate) == 1
+        and estimate.interval().low is None
+    )

@@ -19,9 +19,14 @@ def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
     rng, windows = np.random.default_rng(count), {}
     for text in range(1, count + 1):
         for begin, tokens in ((0, 2047), (256, 256), (512, 256 + text)):
-            windows[f"Book {text}, part {begin}/2048/{begin}"] = [float(rng.normal(3, 0.5)) * tokens, tokens]
+            windows[f"Book {text}, part {begin}/2048/{begin}"] = [
+                float(rng.normal(3, 0.5)) * tokens,
+                tokens,
+            ]
     windows |= {key.replace("/2048/", "/1024/"): [9.0, 1] for key in windows}
-    recorder.add("perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={})
+    recorder.add(
+        "perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={}
+    )
     results = recorder.results()
     perplexity = metrics.perplexity(results.records("perplexity")[0])
     record = json.loads(next((results.folder / "mine" / "perplexity").iterdir()).read_text())
@@ -30,28 +35,52 @@ def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
     frame["text"] = frame["text"].str.split(",").str[0]
     sums = frame[frame["length"] == "2048"].groupby("text")[["loss", "tokens"]].sum()
     losses = sums["loss"] / sums["tokens"]
-    assert list(perplexity) == ["2k", "1k"] and perplexity["2k"].mean == pytest.approx(np.exp(losses.mean()))
+    assert list(perplexity) == ["2k", "1k"] and perplexity["2k"].mean == pytest.approx(
+        np.exp(losses.mean())
+    )
     assert perplexity["2k"].texts == pytest.approx(np.exp(losses.to_numpy()))
     if count < 5:
         assert (perplexity["2k"].low, perplexity["2k"].high) == (None, None)
     else:
         interval = stats.t.interval(0.95, count - 1, losses.mean(), stats.sem(losses))
-        assert (perplexity["2k"].low, perplexity["2k"].high) == pytest.approx(tuple(np.exp(interval)))
+        assert (perplexity["2k"].low, perplexity["2k"].high) == pytest.approx(
+            tuple(np.exp(interval))
+        )
 
 
 def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():
     several = score(40, n=3)
-    tasks = {"qasper": {"0-4k": several, "4-8k": several}, "trec": {"0-4k": several, "4-8k": score(100, 0, 1)}}
-    scores = {"buckets": {"0-4k": several, "4-8k": several}, "averages": {"Avg.": several}, "tasks": tasks}
+    tasks = {
+        "qasper": {"0-4k": several, "4-8k": several},
+        "trec": {"0-4k": several, "4-8k": score(100, 0, 1)},
+    }
+    scores = {
+        "buckets": {"0-4k": several, "4-8k": several},
+        "averages": {"Avg.": several},
+        "tasks": tasks,
+    }
     shown = metrics.longbench_e({"scores": scores})
-    assert {name: each.low is None for name, each in shown.items()} == {"0-4k": False, "4-8k": True, "Avg.": True}
-    shown = metrics.open_llm({"scores": {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}})
-    assert {name: each.low is None for name, each in shown.items()} == {"MMLU": False, "HellaSwag": True, "Avg.": True}
+    assert {name: each.low is None for name, each in shown.items()} == {
+        "0-4k": False,
+        "4-8k": True,
+        "Avg.": True,
+    }
+    shown = metrics.open_llm(
+        {"scores": {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}}
+    )
+    assert {name: each.low is None for name, each in shown.items()} == {
+        "MMLU": False,
+        "HellaSwag": True,
+        "Avg.": True,
+    }
 
 
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
-        rows = [{"length": n, "n": 4} | {"mean": m, "low": 0, "high": 1} for n, m in zip((4096, 16384), means)]
+        rows = [
+            {"length": n, "n": 4} | {"mean": m, "low": 0, "high": 1}
+            for n, m in zip((4096, 16384), means)
+        ]
         recorder.add("passkey", "pi", {"by_length": rows}, seed=seed)
     (row,) = compared(recorder.results(), "passkey", True).rows
     counts = passkeys_by_length(row)

@@ -9,12 +9,18 @@ from analysis import published
 
 def test_an_advantage_is_the_mean_over_both_models():
     # LongBench-E, s = 4, lengths above 4k: 30.195 - 28.56 and 31.72 - 31.095
-    assert published.advantage("longbench_e", "pi", 4, "Avg.>L") == pytest.approx((1.635 + 0.625) / 2)
+    assert published.advantage("longbench_e", "pi", 4, "Avg.>L") == pytest.approx(
+        (1.635 + 0.625) / 2
+    )
     # RULER has s = 4 alone; CLEX has one factor for all.
     assert published.advantage("ruler", "pi", 2, "Avg.") is None
     by_hand = (75.357 - 50.737 + 75.753 - 54.48) / 2
     assert published.advantage("ruler", "clex", 4, "Avg.") == pytest.approx(by_hand, abs=0.01)
-    assert published.advantage("ruler", "ntk", 4, "Avg.") is published.advantage("ruler", "pi", 4, "16k") is None
+    assert (
+        published.advantage("ruler", "ntk", 4, "Avg.")
+        is published.advantage("ruler", "pi", 4, "16k")
+        is None
+    )
 
 
 def test_a_misprinted_average_is_taken_of_its_parts():
@@ -27,7 +33,11 @@ def test_a_misprinted_average_is_taken_of_its_parts():
 def test_what_other_units_say_and_the_margins():
     both_models = math.log(7.12 / 7.39), math.log(5.91 / 6.06)
     assert published.perplexity_advantage("yarn", 2) == pytest.approx(sum(both_models) / 2)
-    assert published.perplexity_advantage("ntk", 2) is published.perplexity_advantage("yarn", 8) is None
+    assert (
+        published.perplexity_advantage("ntk", 2)
+        is published.perplexity_advantage("yarn", 8)
+        is None
+    )
     values = published.ablated("intervals_open_llm", "Avg.")
     assert max(values.values()) - min(values.values()) == pytest.approx(60.9375 - 60.745)
     assert published.time_resolution() == pytest.approx(0.005)

@@ -46,6 +46,11 @@ def test_a_checkpoints_path_names_the_records_that_experiments_make_of_it(tmp_pa
     tuned.mkdir(parents=True)
     (tuned / "training.json").write_text('{"scale": "tiny"}')
     monkeypatch.chdir(tuned)
-    for model, name in ((f"{tuned.parent}/", "mine"), ("..", "mine"), (".", "tiny"), ("organisation/mine", "mine")):
+    for model, name in (
+        (f"{tuned.parent}/", "mine"),
+        ("..", "mine"),
+        (".", "tiny"),
+        ("organisation/mine", "mine"),
+    ):
         assert results.chosen(model) == (name, tmp_path)
     assert all(results.chosen(name) == (name, results.RESULTS) for name in ("tiny", "typo", None))

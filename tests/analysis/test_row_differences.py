@@ -15,7 +15,9 @@ RNG = np.random.default_rng(3)
 
 def difference(recorder, experiment, metrics, metric, trained=False):
     rows = compared(recorder.results(), experiment, trained)
-    return row_differences.between(rows.find("pi"), rows.find("yarn"), experiment, metrics, metric, rows)
+    return row_differences.between(
+        rows.find("pi"), rows.find("yarn"), experiment, metrics, metric, rows
+    )
 
 
 def ends(estimate):
@@ -34,17 +36,29 @@ def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):
 
 def test_without_samples_and_seeds_two_intervals_combine(recorder):
     for method, mean, low, high in (("pi", 10, 7, 12), ("yarn", 4, 3, 8)):
-        recorder.add("open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}})
+        recorder.add(
+            "open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}}
+        )
     gap = difference(recorder, "open_llm", open_llm, "Avg.")
-    assert ends(gap) == pytest.approx((6 - 5, 6 + 5**0.5)) and gap.mean == 6  # √(3² + 4²), √(2² + 1²)
-    recorder.records["open_llm/001_yarn.json"]["scores"]["average"] |= {"low": 4, "high": 4}  # one sample
+    assert (
+        ends(gap) == pytest.approx((6 - 5, 6 + 5**0.5)) and gap.mean == 6
+    )  # √(3² + 4²), √(2² + 1²)
+    recorder.records["open_llm/001_yarn.json"]["scores"]["average"] |= {
+        "low": 4,
+        "high": 4,
+    }  # one sample
     assert ends(difference(recorder, "open_llm", open_llm, "Avg.")) == (None, None)
 
 
 def test_one_seed_takes_the_spread_of_settings_with_several(recorder):
     for method in ("clex", "dprope", "ntk", "original"):
         for seed in range(40):
-            recorder.add("open_llm", method, {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))}, seed=seed)
+            recorder.add(
+                "open_llm",
+                method,
+                {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))},
+                seed=seed,
+            )
     for method, mean in (("pi", 50), ("yarn", 40)):
         recorder.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)

@@ -30,17 +30,27 @@ def test_one_seed_has_students_interval_over_texts(texts):
     assert (found.mean, found.low, found.high) == pytest.approx((losses.mean(), low, high))
     assert found.n == texts and found.freedom == pytest.approx(texts - 1)
     perplexity = over_texts([np.exp(losses)], geometric=True)
-    assert (perplexity.mean, perplexity.low, perplexity.high) == pytest.approx(np.exp([losses.mean(), low, high]))
+    assert (perplexity.mean, perplexity.low, perplexity.high) == pytest.approx(
+        np.exp([losses.mean(), low, high])
+    )
 
 
 @pytest.mark.parametrize("texts", [1, 3, 4])
 def test_few_texts_have_no_interval_but_that_over_seeds(texts):
     losses = RNG.normal(3, 0.4, (3, texts))
     alone = over_texts(losses[:1])
-    assert (alone.low, alone.high) == (None, None) and alone.texts == tuple(losses[0]) and not alone.over_seeds_alone
+    assert (
+        (alone.low, alone.high) == (None, None)
+        and alone.texts == tuple(losses[0])
+        and not alone.over_seeds_alone
+    )
     found = over_texts(losses)
     low, high = stats.t.interval(0.95, 2, loc=losses.mean(), scale=stats.sem(losses.mean(axis=1)))
-    assert (found.low, found.high) == pytest.approx((low, high)) and found.over_seeds_alone and found.seeds == 3
+    assert (
+        (found.low, found.high) == pytest.approx((low, high))
+        and found.over_seeds_alone
+        and found.seeds == 3
+    )
     assert found.texts == pytest.approx(losses.mean(axis=0))
 
 
@@ -60,9 +70,13 @@ def test_seeds_and_texts_together_cover_the_mean_of_all_seeds_and_texts():
 
 def test_seeds_of_perplexities_are_averaged_in_nats_and_by_text():
     losses = RNG.normal(3, 0.4, (3, 8))
-    found = over_seeds([{"4k": over_texts([np.exp(of_seed)], geometric=True)} for of_seed in losses])["4k"]
+    found = over_seeds(
+        [{"4k": over_texts([np.exp(of_seed)], geometric=True)} for of_seed in losses]
+    )["4k"]
     nats = over_texts(losses)
-    assert (found.mean, found.low, found.high) == pytest.approx(tuple(np.exp([nats.mean, nats.low, nats.high])))
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        tuple(np.exp([nats.mean, nats.low, nats.high]))
+    )
     assert found.texts == pytest.approx(np.exp(losses.mean(axis=0)))
 
 

@@ -21,7 +21,9 @@ def brute_force(theta: float, length: int, intervals: int) -> list[int]:
 
 
 # Frequencies that put many positions within rounding of an interval's boundary.
-near_boundaries = st.builds(lambda j, b: 2 * math.pi * j / b, st.integers(1, 40), st.sampled_from([2, 7, 90, 360]))
+near_boundaries = st.builds(
+    lambda j, b: 2 * math.pi * j / b, st.integers(1, 40), st.sampled_from([2, 7, 90, 360])
+)
 frequencies = st.one_of(st.floats(0, 7), st.floats(-9, 0).map(lambda x: 10**x), near_boundaries)
 
 
@@ -32,7 +34,9 @@ frequencies = st.one_of(st.floats(0, 7), st.floats(-9, 0).map(lambda x: 10**x), 
 @example(2 * math.pi, 50, 360)  # the float just below 2π: every position sits at a boundary
 @example(math.nextafter(2 * math.pi, 7), 50, 360)  # and just above
 def test_counts_are_those_of_a_brute_force(theta, length, intervals):
-    assert angle_counts([theta], length, intervals)[0].tolist() == brute_force(theta, length, intervals)
+    assert angle_counts([theta], length, intervals)[0].tolist() == brute_force(
+        theta, length, intervals
+    )
 
 
 @pytest.mark.parametrize("length", [10_000_000, 2**60])

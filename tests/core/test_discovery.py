@@ -11,8 +11,13 @@ def test_modules_come_in_order_and_an_error_inside_one_is_not_hidden(tmp_path, m
     for name, text in {"../__init__": "", "__init__": "", "b": "X = 2", "a": "X = 1"}.items():
         (folder / f"{name}.py").write_text(text)
     assert [module.X for module in discovery.modules("painted")] == [1, 2]
-    assert discovery.module("painted.beyond.b").X == 2 and discovery.module("painted.beyond.c") is None
-    assert discovery.modules("painted", "elsewhere") == [] and discovery.module("nowhere.at.all") is None
+    assert (
+        discovery.module("painted.beyond.b").X == 2 and discovery.module("painted.beyond.c") is None
+    )
+    assert (
+        discovery.modules("painted", "elsewhere") == []
+        and discovery.module("nowhere.at.all") is None
+    )
     (folder / "c.py").write_text("import not_installed_anywhere")
     with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
         discovery.modules("painted")

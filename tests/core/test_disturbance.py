@@ -11,7 +11,9 @@ from core.disturbance import disturbance, select_interpolated, strategy_disturba
 from core.errors import InputError
 from tests.core.geometries import LLAMA2
 
-positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(lambda x: x / x.sum(axis=1, keepdims=True))
+positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(
+    lambda x: x / x.sum(axis=1, keepdims=True)
+)
 margins = arrays(np.float64, 12, elements=st.floats(-1, 1).map(lambda x: round(x, 1)))
 
 
@@ -30,7 +32,9 @@ def test_hand_worked_case():
     assert disturbance(extended, pretrained, "released") == pytest.approx([np.log(2)], abs=1e-6)
     # KL(P_L' || P_L): the unseen interval costs 0.5 · ln(0.5 / ε), so it is ε that sets the value.
     for epsilon in (1e-3, 1e-8):
-        expected = 0.5 * np.log((0.25 + epsilon) / (0.5 + epsilon)) + 0.5 * np.log((0.5 + epsilon) / epsilon)
+        expected = 0.5 * np.log((0.25 + epsilon) / (0.5 + epsilon)) + 0.5 * np.log(
+            (0.5 + epsilon) / epsilon
+        )
         assert disturbance(extended, pretrained, "equation", epsilon) == pytest.approx([expected])
 
 
@@ -48,13 +52,17 @@ def test_selection_at_t_0_and_the_pairs_that_the_paper_draws(factor, n_hat, aver
 
 @settings(max_examples=40)
 @given(margins, st.integers(0, 12), st.floats(-1, 1))
-def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(extrapolation, pairs, threshold):
+def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(
+    extrapolation, pairs, threshold
+):
     chosen = select_interpolated(np.zeros(12), extrapolation, n_hat=2 * pairs)
     assert chosen.sum() == pairs
     if 0 < pairs < 12:
         assert extrapolation[chosen].min() >= extrapolation[~chosen].max()
         tied = np.flatnonzero(extrapolation == extrapolation[chosen].min())
-        assert chosen[tied].tolist() == sorted(chosen[tied].tolist())  # the lower frequencies among equals
+        assert chosen[tied].tolist() == sorted(
+            chosen[tied].tolist()
+        )  # the lower frequencies among equals
     chosen = select_interpolated(np.zeros(12), extrapolation, threshold=threshold)
     assert chosen.tolist() == [bool(e > threshold) for e in extrapolation]
 

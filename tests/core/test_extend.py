@@ -33,20 +33,26 @@ def test_models_that_are_not_as_pre_trained_are_refused():
     moved, shapeless = random_model(), random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)
     shapeless.config.max_position_embeddings = 0
-    for model, says in ((moved, "other inverse frequencies"), (shapeless, "max_position_embeddings")):
+    for model, says in (
+        (moved, "other inverse frequencies"),
+        (shapeless, "max_position_embeddings"),
+    ):
         with pytest.raises(InputError, match=says):
             extend(model, TIME_REFERENCE, 2)
 
 
 @pytest.mark.parametrize(
-    "cast", [nn.Module.half, lambda model: model.bfloat16().float(), lambda m: m.to_empty(device="cpu")]
+    "cast",
+    [nn.Module.half, lambda model: model.bfloat16().float(), lambda m: m.to_empty(device="cpu")],
 )
 def test_frequencies_stay_float32_under_a_cast(cast):
     model = extend(random_model(), PROPOSED, 2)
     expected = [buffer.clone() for rotary in rotaries(model) for buffer in rotary.buffers()]
     cast(model)
     kept = [buffer for rotary in rotaries(model) for buffer in rotary.buffers()]
-    assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(kept, expected, strict=True))
+    assert all(
+        a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(kept, expected, strict=True)
+    )
 
 
 LONG = {  # a maker's recipe, and what recipes leave between: L, s and the base
@@ -59,19 +65,33 @@ LONG = {  # a maker's recipe, and what recipes leave between: L, s and the base
 @pytest.mark.parametrize("name", LONG)
 def test_a_million_tokens_are_extended_by_every_method(name):
     architecture, length, s, base = LONG[name]
-    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 300, "head_dim": 128}
+    sizes = {
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "vocab_size": 300,
+        "head_dim": 128,
+    }
     heads = {"num_attention_heads": 1, "num_key_value_heads": 1, "max_position_embeddings": length}
-    model = skeleton(architecture(**sizes, **heads, rope_parameters={"rope_type": "default", "rope_theta": base}))
-    for method in [name for name, each in METHODS.items() if each.ready and name != BASELINE] + [BASELINE]:
+    model = skeleton(
+        architecture(**sizes, **heads, rope_parameters={"rope_type": "default", "rope_theta": base})
+    )
+    for method in [name for name, each in METHODS.items() if each.ready and name != BASELINE] + [
+        BASELINE
+    ]:
         extend(model, method, s)
     pairs = np.arange(64)
     theta, (low, high) = (
         base ** (-pairs / 64),
         (64 * np.log(length / turns / 2 / np.pi) / np.log(base) for turns in (32, 1)),
     )
-    ramp = np.clip((pairs - np.floor(low)) / (min(np.ceil(high), 127) - np.floor(low)), 0, 1)  # YaRN's, as in its code
+    ramp = np.clip(
+        (pairs - np.floor(low)) / (min(np.ceil(high), 127) - np.floor(low)), 0, 1
+    )  # YaRN's, as in its code
     (rotary,) = rotaries(model)
-    assert rotary.inv_freq.numpy() == pytest.approx(theta * (1 - ramp) + theta / s * ramp, rel=1e-6, abs=0)
+    assert rotary.inv_freq.numpy() == pytest.approx(
+        theta * (1 - ramp) + theta / s * ramp, rel=1e-6, abs=0
+    )
 
 
 class Lora(nn.Module):
@@ -113,5 +133,8 @@ OTHERS = {
 def test_a_model_that_a_load_would_not_bring_back_is_not_exported(tmp_path, kind):
     change, says = OTHERS[kind]
     with pytest.raises(InputError, match=says):
-        export(extend(change(random_model(tie_word_embeddings=change is untied)), TIME_REFERENCE, 2), tmp_path / "x")
+        export(
+            extend(change(random_model(tie_word_embeddings=change is untied)), TIME_REFERENCE, 2),
+            tmp_path / "x",
+        )
     assert not any(tmp_path.iterdir())

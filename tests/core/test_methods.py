@@ -32,9 +32,13 @@ def test_the_papers_printed_ramp_is_linear_in_rotations():
     for i, theta in enumerate(LLAMA2.inv_freq):
         r = 4096 * theta / (2 * np.pi)
         gamma = (r - 1) / 31
-        expected = theta / 2 if r < 1 else theta if r > 32 else (1 - gamma) * theta / 2 + gamma * theta  # equation 4
+        expected = (
+            theta / 2 if r < 1 else theta if r > 32 else (1 - gamma) * theta / 2 + gamma * theta
+        )  # equation 4
         assert ours[i] == pytest.approx(expected)
-    average = disturbance(angle_distribution(ours, 8192), angle_distribution(LLAMA2.inv_freq, 4096)).mean()
+    average = disturbance(
+        angle_distribution(ours, 8192), angle_distribution(LLAMA2.inv_freq, 4096)
+    ).mean()
     assert 1e3 * average == pytest.approx(23.3, abs=0.05)
 
 
@@ -50,14 +54,18 @@ def test_dprope_options_reach_the_selection():
 def test_an_attention_factor_is_positive_and_changes_nothing_else(method):
     plain, ours = scale(SMALL, method, 2), scale(SMALL, method, 2, attention_factor=1.3)
     assert ours.attention_factor == 1.3 and ours.stock is None
-    assert (ours.inv_freq == plain.inv_freq).all() and (ours.interpolated == plain.interpolated).all()
+    assert (ours.inv_freq == plain.inv_freq).all() and (
+        ours.interpolated == plain.interpolated
+    ).all()
     for bad in (0, -1, np.nan, np.inf):
         with pytest.raises(InputError, match="attention.factor"):
             scale(SMALL, method, 2, attention_factor=bad)
 
 
 # One divides the last pairs by more than s, two stop them, one rounds each wavelength.
-@pytest.mark.parametrize("method", sorted(READY - {"ntk-critical", "cope", "hardclip", "yarn-resonance"}))
+@pytest.mark.parametrize(
+    "method", sorted(READY - {"ntk-critical", "cope", "hardclip", "yarn-resonance"})
+)
 def test_every_method_stays_between_extrapolation_and_interpolation(method):
     for factor in (1.5, 8):
         scaling = scale(SMALL, method, factor)

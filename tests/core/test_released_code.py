@@ -26,14 +26,19 @@ def by_released_code(geometry, divisor, factor):
     """D of each pair whose frequencies are divided, at factor·L."""
     inv_freq = inv_freq_float32(geometry)
     before = angle_distribution_float32(inv_freq, geometry.context_length)
-    after = angle_distribution_float32(inv_freq / np.float32(divisor), factor * geometry.context_length)
+    after = angle_distribution_float32(
+        inv_freq / np.float32(divisor), factor * geometry.context_length
+    )
     return disturbance(after, before, "released", epsilon=0)
 
 
 @pytest.mark.parametrize(
-    ("geometry", "factor", "n_hat"), [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)]
+    ("geometry", "factor", "n_hat"),
+    [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)],
 )
 def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
     """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
-    interpolation, extrapolation = (by_released_code(geometry, divisor, factor) for divisor in (factor, 1))
+    interpolation, extrapolation = (
+        by_released_code(geometry, divisor, factor) for divisor in (factor, 1)
+    )
     assert 2 * select_interpolated(interpolation, extrapolation).sum() == n_hat

@@ -20,13 +20,17 @@ FACTORS = {"short_factor": [1.0] * 8, "long_factor": [1.0 + i for i in range(8)]
 MODELS = {
     "clex": lambda: clex_model(max_position_embeddings=L),
     "dynamic": lambda: stock(L, rope_type="dynamic"),
-    "longrope": lambda: stock(4 * L, rope_type="longrope", original_max_position_embeddings=L, **FACTORS),
+    "longrope": lambda: stock(
+        4 * L, rope_type="longrope", original_max_position_embeddings=L, **FACTORS
+    ),
 }
 KINDS = pytest.mark.parametrize("kind", MODELS)
 
 
 def stock(longest, **rope):
-    return random_model(max_position_embeddings=longest, rope_parameters={"rope_theta": 1e4, "factor": 4.0, **rope})
+    return random_model(
+        max_position_embeddings=longest, rope_parameters={"rope_theta": 1e4, "factor": 4.0, **rope}
+    )
 
 
 @torch.inference_mode()
@@ -82,14 +86,23 @@ def test_losses(monkeypatch, kind):
 def test_log_likelihoods(kind):
     stem, model = "a preamble that all of them share, ", MODELS[kind]()
     pairs = [
-        (stem[:cut] + more, answer) for cut in (3, 35) for more in ("x", "yes or no") for answer in (" no", " so" * 9)
+        (stem[:cut] + more, answer)
+        for cut in (3, 35)
+        for more in ("x", "yes or no")
+        for answer in (" no", " so" * 9)
     ]
-    lm = SharedPrefixLM(pretrained=model, tokenizer=byte_tokenizer(), batch_size=8, softmax_dtype="float32")
-    found = lm.loglikelihood([Instance("loglikelihood", {}, pair, 0) for pair in pairs], disable_tqdm=True)
+    lm = SharedPrefixLM(
+        pretrained=model, tokenizer=byte_tokenizer(), batch_size=8, softmax_dtype="float32"
+    )
+    found = lm.loglikelihood(
+        [Instance("loglikelihood", {}, pair, 0) for pair in pairs], disable_tqdm=True
+    )
     factors = set()
     for (context, answer), (value, _) in zip(pairs, found):
         ids = torch.tensor(lm.tok_encode(context + answer))[-(lm.max_length + 1) :]
         factors.add(clex.factor_for(model, len(ids) - 1))
         scores = logits(model, ids[:-1], len(ids) - 1).log_softmax(-1)
-        assert value == pytest.approx(scores.gather(1, ids[1:, None])[-len(answer) :].sum().item(), abs=1e-2)
+        assert value == pytest.approx(
+            scores.gather(1, ids[1:, None])[-len(answer) :].sum().item(), abs=1e-2
+        )
     assert len(factors) >= 2 or kind == "dynamic"  # whose model reads no more than L

@@ -25,7 +25,12 @@ def prompts():
 def one_by_one(model, prompt, new, **arguments):
     tokens = torch.tensor([prompt])
     out = model.generate(
-        tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=new, pad_token_id=0, **arguments
+        tokens,
+        attention_mask=torch.ones_like(tokens),
+        do_sample=False,
+        max_new_tokens=new,
+        pad_token_id=0,
+        **arguments,
     )[0, len(prompt) :].tolist()
     ends = {2, *arguments.get("eos_token_id", [])}
     return [token for token in out if token not in ends]
@@ -38,7 +43,11 @@ def one_by_one(model, prompt, new, **arguments):
         ("MistralConfig", {"sliding_window": 16}),
         (
             "Gemma3TextConfig",
-            {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8},
+            {
+                "head_dim": 16,
+                "layer_types": ["sliding_attention", "full_attention"],
+                "sliding_window": 8,
+            },
         ),
     ],
 )
@@ -47,7 +56,10 @@ def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 16)
     model = extend(random_model(architecture, **overrides), "dprope", 2)
     requests = [Request(str(i), prompt, 3 + i % 3) for i, prompt in enumerate(prompts())]
-    expected = {request.key: one_by_one(model, request.prompt, request.max_new_tokens) for request in requests}
+    expected = {
+        request.key: one_by_one(model, request.prompt, request.max_new_tokens)
+        for request in requests
+    }
     for cache_tokens, first_pass in ((1, 16), (100, 10**6), (10**6, 10**6)):
         monkeypatch.setattr(generation, "FIRST_PASS", first_pass)
         assert dict(generate(model, requests, cache_tokens)) == expected
@@ -75,7 +87,9 @@ def test_shared_beginnings_are_prefilled_once():
     model = random_model()
     sequences = [(*range(3, 3 + k), 200 + k, 201, 202) for k in (5, 50, 20, 35)]
     passed = []
-    model.get_input_embeddings().register_forward_hook(lambda _, inputs, __: passed.append(inputs[0].numel()))
+    model.get_input_embeddings().register_forward_hook(
+        lambda _, inputs, __: passed.append(inputs[0].numel())
+    )
     dict(generate(model, [Request(str(i), s, 1) for i, s in enumerate(sequences)]))
     tree = {s[: i + 1] for s in sequences for i in range(len(s))}
     assert sum(passed) == len(tree) == 50 + 4 * 3
@@ -84,19 +98,27 @@ def test_shared_beginnings_are_prefilled_once():
 def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
     """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a mask."""
     model = random_model()
-    requests = [Request(str(i), tuple(draw(n)), 4) for i, n in enumerate([20, 7, 20, 20, 33, 7, 20])]
+    requests = [
+        Request(str(i), tuple(draw(n)), 4) for i, n in enumerate([20, 7, 20, 20, 33, 7, 20])
+    ]
     monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
     monkeypatch.setattr(generation, "TOGETHER", 60)
     passes = []
-    model.register_forward_pre_hook(lambda _, args, options: passes.append((args[0].shape, options)), with_kwargs=True)
+    model.register_forward_pre_hook(
+        lambda _, args, options: passes.append((args[0].shape, options)), with_kwargs=True
+    )
     dict(generate(model, requests))
-    read = [(tuple(shape), "attention_mask" in options) for shape, options in passes if shape[1] > 1]
+    read = [
+        (tuple(shape), "attention_mask" in options) for shape, options in passes if shape[1] > 1
+    ]
     assert read == [((2, 7), False), ((3, 20), False), ((1, 20), False), ((1, 33), False)]
 
 
 def test_the_batch_keeps_to_its_tokens_and_to_half_as_many_when_memory_runs_out(monkeypatch):
     model, decode, sizes = random_model(), generation._decode, []
-    requests = [Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)]  # of 16 tokens each
+    requests = [
+        Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)
+    ]  # of 16 tokens each
     expected = {request.key: one_by_one(model, request.prompt, 3) for request in requests}
 
     def small_machine(model, prefix, batch):

@@ -13,7 +13,9 @@ from eval.intervals import accuracy_interval, mean_interval, mean_of_means
 def test_of_zeros_and_ones_it_is_scipys(found):
     interval = accuracy_interval(np.array(found))
     scipys = binomtest(sum(found), len(found)).proportion_ci(method="wilson")
-    assert (interval["low"], interval["high"]) == pytest.approx((scipys.low, scipys.high), abs=1e-12)
+    assert (interval["low"], interval["high"]) == pytest.approx(
+        (scipys.low, scipys.high), abs=1e-12
+    )
     assert (interval["mean"], interval["n"]) == (pytest.approx(np.mean(found)), len(found))
     assert 0 <= interval["low"] <= interval["mean"] <= interval["high"] <= 1
 
@@ -23,7 +25,10 @@ def test_of_zeros_and_ones_it_is_scipys(found):
     [
         (np.linspace(0, 1, 13), np.full(13, 1 / 13)),  # one draw of each of 13 populations
         (np.array([0.95] * 4 + [0.05] * 9), np.full(13, 1 / 13)),
-        (np.array([0.9] * 6 + [0.3] * 2), np.array([1 / 12] * 6 + [1 / 4] * 2)),  # six draws of one, two of the other
+        (
+            np.array([0.9] * 6 + [0.3] * 2),
+            np.array([1 / 12] * 6 + [1 / 4] * 2),
+        ),  # six draws of one, two of the other
     ],
 )
 def test_the_mean_of_several_populations_is_covered(chances, weights):
@@ -37,7 +42,9 @@ def test_the_mean_of_several_populations_is_covered(chances, weights):
 def test_the_bootstrap_is_scipys(n):
     values = np.random.default_rng(n).normal(size=n)
     found = mean_interval(values, seed=n)
-    theirs = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=n).confidence_interval
+    theirs = bootstrap(
+        (values,), np.mean, n_resamples=2000, method="percentile", rng=n
+    ).confidence_interval
     assert (found["low"], found["high"]) == pytest.approx((theirs.low, theirs.high), rel=1e-14)
 
 

@@ -14,17 +14,30 @@ from eval import hub, longbench
 from eval.longbench import TASKS, aggregate, bucket, load, prompt, score, truncate_middle
 from tests.models import byte_tokenizer
 
-SAMPLE = {"input": "Why?", "context": "It {is} so.", "answers": ["x"], "length": 3, "all_classes": None, "_id": "7"}
+SAMPLE = {
+    "input": "Why?",
+    "context": "It {is} so.",
+    "answers": ["x"],
+    "length": 3,
+    "all_classes": None,
+    "_id": "7",
+}
 
 
 def test_tasks_are_the_benchmarks():
     """Against lm-eval's own copy of the generation lengths."""
     package = Path(importlib.util.find_spec("lm_eval").submodule_search_locations[0])
     for task in TASKS.values():
-        settings = yaml.load((package / f"tasks/longbench/{task.name}_e.yaml").read_text(), yaml.BaseLoader)
+        settings = yaml.load(
+            (package / f"tasks/longbench/{task.name}_e.yaml").read_text(), yaml.BaseLoader
+        )
         assert int(settings["generation_kwargs"]["max_gen_toks"]) == task.max_new_tokens
     assert len(TASKS) == 13 and {task.metric for task in TASKS.values()} == set(longbench.METRICS)
-    assert [task.name for task in TASKS.values() if task.first_line] == ["trec", "triviaqa", "samsum"]
+    assert [task.name for task in TASKS.values() if task.first_line] == [
+        "trec",
+        "triviaqa",
+        "samsum",
+    ]
 
 
 def test_prompts_are_official_to_the_byte():
@@ -43,7 +56,9 @@ def test_the_middle_goes(max_length):
     text, half = "abcdefghijklmnopqrstuvwxyz 123", max_length // 2
     # 31 tokens with <s>, which counts among the first half and is not decoded.
     cut = text[: half - 1] + text[30 - half :]
-    assert truncate_middle(byte_tokenizer("<s> $A"), text, max_length) == (text if max_length >= 31 else cut)
+    assert truncate_middle(byte_tokenizer("<s> $A"), text, max_length) == (
+        text if max_length >= 31 else cut
+    )
 
 
 # ---- scores
@@ -79,7 +94,12 @@ def test_words_and_numbers(task, prediction, answers, expected):
     ("task", "prediction", "answers", "expected"),
     [
         ("gov_report", "a b c d", ["a c e"], 4 / 7),  # the subsequence a c: 2 of 4, 2 of 3
-        ("gov_report", "x y. z", ["z x"], 0.8),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
+        (
+            "gov_report",
+            "x y. z",
+            ["z x"],
+            0.8,
+        ),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
         ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
         ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
         ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
@@ -130,17 +150,23 @@ def test_classification(prediction, answer, classes, expected):
     ],
 )
 def test_edit_similarity(prediction, answer, expected):
-    assert score("lcc", prediction, [answer]) == score("repobench-p", prediction, [answer]) == expected
+    assert (
+        score("lcc", prediction, [answer]) == score("repobench-p", prediction, [answer]) == expected
+    )
 
 
 # ---- samples
 
 
 def write(file: Path, *rows) -> None:
-    file.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+    file.write_text(
+        "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+    )
 
 
-def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(monkeypatch, tmp_path):
+def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(
+    monkeypatch, tmp_path
+):
     write(tmp_path / "qasper.jsonl", {**SAMPLE, "_id": "of LongBench"})
     assert [row["_id"] for row in load("qasper", tmp_path)] == ["of LongBench"]
     write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", {**SAMPLE, "_id": "8"})
@@ -206,7 +232,10 @@ def test_what_cannot_be_meant_is_refused(call):
 
 
 def rows(task: str, length: int, *scores: float) -> list[dict]:
-    return [{"task": task, "id": f"{length}-{i}", "length": length, "score": x} for i, x in enumerate(scores)]
+    return [
+        {"task": task, "id": f"{length}-{i}", "length": length, "score": x}
+        for i, x in enumerate(scores)
+    ]
 
 
 def test_buckets_count_words():
@@ -218,7 +247,8 @@ def test_averages_by_hand():
     first = [*rows("qasper", 10, 0, 1), *rows("lcc", 3999, 1, 1, 1)]
     table = aggregate([*first, *rows("qasper", 4000, 0.5), *rows("lcc", 9000, 0.2, 0.4)])
     cells = {
-        task: {name: (cell["mean"], cell["n"]) for name, cell in row.items()} for task, row in table["tasks"].items()
+        task: {name: (cell["mean"], cell["n"]) for name, cell in row.items()}
+        for task, row in table["tasks"].items()
     }
     assert cells == {
         "qasper": {"0-4k": (50, 2), "4-8k": (50, 1)},
@@ -227,9 +257,13 @@ def test_averages_by_hand():
     # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0, 50 or 100.
     assert table["buckets"]["0-4k"] == {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2}
     assert table["buckets"]["4-8k"] == {"mean": 50, "low": 50, "high": 50, "n": 1, "tasks": 1}
-    assert table["buckets"]["8k+"] == pytest.approx({"mean": 30, "low": 20, "high": 40, "n": 2, "tasks": 1})
+    assert table["buckets"]["8k+"] == pytest.approx(
+        {"mean": 30, "low": 20, "high": 40, "n": 2, "tasks": 1}
+    )
     averages = table["averages"]
-    assert averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3) and averages["Avg."]["n"] == 8
+    assert (
+        averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3) and averages["Avg."]["n"] == 8
+    )
     assert averages["Avg.>4k"] == pytest.approx({"mean": 40, "low": 35, "high": 45, "n": 3})
     assert json.loads(json.dumps(table)) == table
     # What has no samples is left out.

@@ -38,7 +38,10 @@ def write_benchmarks(directory):
             if name == "mmlu":
                 count = SUBJECTS if split == "test" else dict.fromkeys(reversed(SUBJECTS), 5)
                 of_subject = [subject for subject in count for _ in range(count[subject])]
-                rows = [{**rows[i % len(rows)], "subject": subject} for i, subject in enumerate(of_subject)]
+                rows = [
+                    {**rows[i % len(rows)], "subject": subject}
+                    for i, subject in enumerate(of_subject)
+                ]
             (directory / file).parent.mkdir(parents=True, exist_ok=True)
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), directory / file)
     return directory
@@ -60,7 +63,12 @@ def reference(data, model):
     loaded = {name: load(name, data) for name in TASKS}
     groups = []
     for name, tasks in loaded.items():  # lm-eval's own mmlu group aggregates with these settings
-        groups.append(Group(name, aggregate_metric_list=[AggMetricConfig(TASKS[name].metric, weight_by_size=True)]))
+        groups.append(
+            Group(
+                name,
+                aggregate_metric_list=[AggMetricConfig(TASKS[name].metric, weight_by_size=True)],
+            )
+        )
         for task in tasks.values():
             groups[-1].add(task)
     results = lm_eval.simple_evaluate(
@@ -103,15 +111,31 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
 
 def test_log_likelihoods_are_those_of_hflm():
     model = random_model("MistralConfig", sliding_window=24)
-    texts = ["", "a", "amber birch", "amber birch cedar", "amber birch " * 8, "delta " * 40, "amber birch " * 8 + "x"]
+    texts = [
+        "",
+        "a",
+        "amber birch",
+        "amber birch cedar",
+        "amber birch " * 8,
+        "delta " * 40,
+        "amber birch " * 8 + "x",
+    ]
     answers = [" e", " fjord", " grove haven", " amber", " " + "inlet " * 8]
-    requests = [Instance("loglikelihood", {}, (text, answer), 0) for text in texts for answer in answers]
-    expected = HFLM(pretrained=model, tokenizer=TOKENIZER, batch_size=4).loglikelihood(requests, disable_tqdm=True)
+    requests = [
+        Instance("loglikelihood", {}, (text, answer), 0) for text in texts for answer in answers
+    ]
+    expected = HFLM(pretrained=model, tokenizer=TOKENIZER, batch_size=4).loglikelihood(
+        requests, disable_tqdm=True
+    )
     for batch_size in (1, 8):
-        lm = SharedPrefixLM(pretrained=model, tokenizer=TOKENIZER, batch_size=batch_size, softmax_dtype="float32")
+        lm = SharedPrefixLM(
+            pretrained=model, tokenizer=TOKENIZER, batch_size=batch_size, softmax_dtype="float32"
+        )
         assert max(len(text) for text in texts) > lm.max_length == 128  # truncation is covered
         found = lm.loglikelihood(requests, disable_tqdm=True)
-        assert [value for value, _ in found] == pytest.approx([value for value, _ in expected], abs=1e-3)
+        assert [value for value, _ in found] == pytest.approx(
+            [value for value, _ in expected], abs=1e-3
+        )
         assert [greedy for _, greedy in found] == [greedy for _, greedy in expected]
 
 
@@ -157,9 +181,13 @@ def test_aggregate_of_all_four():
     table = aggregate(rows)
     assert list(table) == [*TASKS, "average"] and table == aggregate(rows)
     for name, values in scores.items():
-        assert table[name]["mean"] == pytest.approx(100 * np.mean(values)) and table[name]["n"] == len(values)
+        assert table[name]["mean"] == pytest.approx(100 * np.mean(values)) and table[name][
+            "n"
+        ] == len(values)
     average = table["average"]
-    assert average["n"] == 520 and average["mean"] == pytest.approx(25 * sum(map(np.mean, scores.values())))
+    assert average["n"] == 520 and average["mean"] == pytest.approx(
+        25 * sum(map(np.mean, scores.values()))
+    )
     # The normal interval: variances of the four means add up.
     half = norm.ppf(0.975) * 25 * sum(np.var(v, ddof=1) / len(v) for v in scores.values()) ** 0.5
     for difference in (average["high"] - average["mean"], average["mean"] - average["low"]):
@@ -184,11 +212,26 @@ def test_a_non_finite_score_names_its_document(data):
     ("name", "split", "change", "message"),
     [
         ("arc_challenge", "train", None, "train.parquet cannot be read"),
-        ("hellaswag", "validation", lambda rows: [row.pop("endings") for row in rows], "HellaSwag .*endings"),
+        (
+            "hellaswag",
+            "validation",
+            lambda rows: [row.pop("endings") for row in rows],
+            "HellaSwag .*endings",
+        ),
         ("hellaswag", "validation", lambda rows: rows[1].update(ctx_a=None), "HellaSwag"),
         ("mmlu", "test", lambda rows: rows[0].update(subject="cooking"), "MMLU .*cooking"),
-        ("arc_challenge", "train", lambda rows: rows.__delitem__(slice(24, None)), "document arc_challenge/0"),
-        ("arc_challenge", "test", lambda rows: rows[2].update(answerKey="Z"), "document arc_challenge/2 .*ValueError"),
+        (
+            "arc_challenge",
+            "train",
+            lambda rows: rows.__delitem__(slice(24, None)),
+            "document arc_challenge/0",
+        ),
+        (
+            "arc_challenge",
+            "test",
+            lambda rows: rows[2].update(answerKey="Z"),
+            "document arc_challenge/2 .*ValueError",
+        ),
     ],
 )
 def test_damaged_data_is_named(tmp_path, name, split, change, message):

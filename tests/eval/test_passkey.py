@@ -15,7 +15,9 @@ ENCODE = byte_tokenizer().encode
 def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     sample = passkey.sample(ENCODE, length, depth, seed=3)
     assert sample.key == f"{length}/{depth:g}/3"
-    filler = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
+    filler = (
+        "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
+    )
     pattern = (
         r"There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz "
         rf"you about the important information there.\n((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). "

@@ -21,7 +21,9 @@ def test_every_token_that_something_predicts_is_scored_once(tokens, length, stri
     scored = [position for _, end, first in spans for position in range(first, end)]
     assert scored == list(range(0 if before else 1, tokens))
     for number, (begin, end, first) in enumerate(spans):
-        assert begin == number * stride and before + end - begin <= length and before + first > begin
+        assert (
+            begin == number * stride and before + end - begin <= length and before + first > begin
+        )
         assert before + first - begin >= length - stride or number == 0
 
 
@@ -31,18 +33,29 @@ def test_chunks_agree_with_a_pass_over_each_window(monkeypatch):
     monkeypatch.setattr(perplexity, "CHUNK", 16)
     model = extend(random_model("Gemma2Config", head_dim=16), "yarn", 2)
     spans = perplexity.windows(len(TOKENS), 150, 32)
-    for (begin, end, first), losses in zip(spans, perplexity.window_losses(model, TOKENS, spans), strict=True):
-        assert losses == pytest.approx(token_losses(model, TOKENS[begin:end])[first - end :], abs=2e-4)
+    for (begin, end, first), losses in zip(
+        spans, perplexity.window_losses(model, TOKENS, spans), strict=True
+    ):
+        assert losses == pytest.approx(
+            token_losses(model, TOKENS[begin:end])[first - end :], abs=2e-4
+        )
 
 
 def test_the_two_conventions_by_hand():
     losses = {"A/4/0": [1.0, 3.0, 2.0, 2.0], "A/4/4": [5.0], "A/8/0": [1.0]}
-    rows = perplexity.aggregate({key: {"sum": sum(x), "tokens": len(x)} for key, x in losses.items()}, [4, 8])
-    assert [(row["length"], row["windows"], row["tokens"]) for row in rows] == [(4, 2, 5), (8, 1, 1)]
+    rows = perplexity.aggregate(
+        {key: {"sum": sum(x), "tokens": len(x)} for key, x in losses.items()}, [4, 8]
+    )
+    assert [(row["length"], row["windows"], row["tokens"]) for row in rows] == [
+        (4, 2, 5),
+        (8, 1, 1),
+    ]
     assert [row["token"]["mean"] for row in rows] == pytest.approx([np.exp(13 / 5), np.e])
     assert [row["window"]["mean"] for row in rows] == pytest.approx([np.exp((2 + 5) / 2), np.e])
     # Resampled, a convention's mean is that of one of the windows or of both.
-    assert [rows[0]["token"][end] for end in ("low", "high")] == pytest.approx([np.exp(2), np.exp(5)])
+    assert [rows[0]["token"][end] for end in ("low", "high")] == pytest.approx(
+        [np.exp(2), np.exp(5)]
+    )
 
 
 def test_a_non_finite_loss_names_its_window_and_its_position(monkeypatch):

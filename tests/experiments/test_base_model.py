@@ -35,11 +35,16 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp
 
     a, b = torch.arange(4.0), torch.ones(2, 3, dtype=torch.bfloat16)
     first = hashes("parts/1.safetensors", "2.safetensors", a=a, b=b)
-    assert first["clex.safetensors"] == hashlib.sha256(b"clex.safetensors").hexdigest() and len(first) == 2
+    assert (
+        first["clex.safetensors"] == hashlib.sha256(b"clex.safetensors").hexdigest()
+        and len(first) == 2
+    )
     assert hashes("3.safetensors", "3.safetensors", a=a, b=b) == first
     assert hashes("3.safetensors", "3.safetensors", a=a, b=2 * b) != first
     assert hashes("3.safetensors", "3.safetensors", a=a, b=b.view(3, 2)) != first
-    safetensors.torch.save_file({"a": a, "b": b}, tmp_path / "model.safetensors")  # which a loader prefers
+    safetensors.torch.save_file(
+        {"a": a, "b": b}, tmp_path / "model.safetensors"
+    )  # which a loader prefers
     assert base_model.weight_hashes(tmp_path) == first
 
 
@@ -47,7 +52,11 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
     folder = checkpoint(tmp_path / "model")
     assert BaseModel("llama2-7b").chosen_dtype(None) == "float32"  # on a CPU
     monkeypatch.setattr(base_model, "device", lambda: "cuda")
-    for name, expected in {"llama2-13b": "bfloat16", "smollm2": "bfloat16", "tiny": "float32"}.items():
+    for name, expected in {
+        "llama2-13b": "bfloat16",
+        "smollm2": "bfloat16",
+        "tiny": "float32",
+    }.items():
         assert BaseModel(name).chosen_dtype(None) == expected
         assert BaseModel(name).chosen_dtype("float16") == "float16"
     config = json.loads((folder / "config.json").read_text())
@@ -66,4 +75,6 @@ def test_books_are_whole_and_free_of_the_licence_text():
         assert book.text[0] not in " \n"
     plays = {play.title: play.text for play in texts.plays(texts.PLAYS)}
     assert len(plays) == texts.PLAYS and min(map(len, plays.values())) > 80_000
-    assert "To be, or not to be" in plays["Hamlet"] and not any("GUTENBERG" in text.upper() for text in plays.values())
+    assert "To be, or not to be" in plays["Hamlet"] and not any(
+        "GUTENBERG" in text.upper() for text in plays.values()
+    )

@@ -30,9 +30,13 @@ def test_each_chain_is_a_process_and_a_failure_says_where(tmp_path):
     skipped = chains.run(every, command, tmp_path / "logs", workers=2)
     assert max(skipped) == "skipped the command 1: refused" and len(skipped) == 4
     (tmp_path / "fails-1").touch()
-    with pytest.raises(InputError, match=r"chain 1 failed \(number 1 is wrong\); see .*chain 1.log"):
+    with pytest.raises(
+        InputError, match=r"chain 1 failed \(number 1 is wrong\); see .*chain 1.log"
+    ):
         chains.run(every, command, tmp_path / "logs", workers=1)
-    assert (tmp_path / "4").read_text() == "done\n" * 2  # the one after the failure did not begin again
+    assert (
+        tmp_path / "4"
+    ).read_text() == "done\n" * 2  # the one after the failure did not begin again
     (tmp_path / "logs" / "chain 4.ended").unlink()  # as after a kill
     with pytest.raises(InputError, match="chain 1 failed"):
         chains.run(every, command, tmp_path / "logs", workers=1)
@@ -55,33 +59,57 @@ def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):
     assert process.wait(30) is not None or not process.is_running()
 
 
-def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(tmp_path, monkeypatch, capsys):
+def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    chain = Chain("a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]])
+    chain = Chain(
+        "a", [["experiments.passkey", "--model", "nonesuch"], ["experiments.passkey", "--help"]]
+    )
     (skipped,) = chains.measure(chain, tmp_path, lenient=True)
     assert skipped.startswith("skipped the command passkey: ") and "nonesuch" in skipped
     assert "usage:" in capsys.readouterr().out
     with pytest.raises(InputError, match="nonesuch"):
         chains.measure(chain, tmp_path)
     with pytest.raises(InputError, match="no-such-option"):
-        chains.measure(Chain("b", [["experiments.passkey", "--no-such-option"]]), tmp_path, lenient=True)
+        chains.measure(
+            Chain("b", [["experiments.passkey", "--no-such-option"]]), tmp_path, lenient=True
+        )
 
 
 def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     def write(name, options, seed=None):
         training = {} if seed is None else {"training": {"seed": seed}}
-        record = {"method": "dprope", "factor": 2, "options": options, "scores": [name], "identity": "x", **training}
+        record = {
+            "method": "dprope",
+            "factor": 2,
+            "options": options,
+            "scores": [name],
+            "identity": "x",
+            **training,
+        }
         files.write_json(tmp_path / "perplexity" / f"{name}.json", record)
 
     write("dprope_n-hat=44_s=2_seed=0", {"n_hat": 44}, seed=0)
     write("dprope_n-hat=44_s=2_seed=0_whole", {"n_hat": 44}, seed=0)
     write("dprope_n-hat=44_s=2", {"n_hat": 44})
     write("dprope_n-hat=44_s=2_seed=01", {"n_hat": 44}, seed=1)
-    same = [("perplexity", ("dprope", {"intervals": 180})), ("ruler", ("dprope", {"intervals": 180}))]
+    same = [
+        ("perplexity", ("dprope", {"intervals": 180})),
+        ("ruler", ("dprope", {"intervals": 180})),
+    ]
     chains.copy_to_equal_settings(Chain("dprope_n-hat=44_s=2_seed=0", [], same=same), tmp_path)
-    copies = {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")}
-    assert set(copies) == {"dprope_intervals=180_s=2_seed=0", "dprope_intervals=180_s=2_seed=0_whole"}
-    assert all(record["same_selection_as"] == f"dprope_n-hat=44{name[20:]}" for name, record in copies.items())
+    copies = {
+        file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*/*intervals*.json")
+    }
+    assert set(copies) == {
+        "dprope_intervals=180_s=2_seed=0",
+        "dprope_intervals=180_s=2_seed=0_whole",
+    }
+    assert all(
+        record["same_selection_as"] == f"dprope_n-hat=44{name[20:]}"
+        for name, record in copies.items()
+    )
 
 
 @pytest.fixture
@@ -94,7 +122,11 @@ def slurm(tmp_path):
         path.chmod(0o755)
 
     program(tmp_path / "bin" / "scontrol", 'echo "$@" >> requeued')
-    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}
+    environment = {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "SLURM_JOB_ID": "7",
+        "SLURM_ARRAY_TASK_ID": "3",
+    }
 
     def start(script, *arguments):
         program(tmp_path / ".venv" / "bin" / "python", script)
@@ -112,7 +144,9 @@ def test_a_task_of_slurm_runs_its_chain_and_no_name_is_executed(slurm, tmp_path)
     assert slurm("exit 2", "--model", name).wait() == 2 and not (tmp_path / "requeued").exists()
 
 
-def test_a_task_of_slurm_is_queued_again_near_its_limit_and_if_it_needs_a_checkpoint(slurm, tmp_path):
+def test_a_task_of_slurm_is_queued_again_near_its_limit_and_if_it_needs_a_checkpoint(
+    slurm, tmp_path
+):
     assert slurm("exit 75").wait() == os.EX_TEMPFAIL  # what rerun --chain exits with then
     assert (tmp_path / "requeued").read_text() == "requeue 7\n"
     task = slurm("touch begun; sleep 60 & echo $! > child; wait")

@@ -31,7 +31,10 @@ def edit(file, change):
 
 def other_question(folder):
     file = folder / "data" / "open_llm" / "hellaswag" / "validation.parquet"
-    rows = [row | {"ctx_a": f"{row['ctx_a']} indeed"} for row in pyarrow.parquet.read_table(file).to_pylist()]
+    rows = [
+        row | {"ctx_a": f"{row['ctx_a']} indeed"}
+        for row in pyarrow.parquet.read_table(file).to_pylist()
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
 
 
@@ -42,18 +45,33 @@ def other_question(folder):
         ("toy/tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "base", PASSKEY),
         ("toy/tokenizer_config.json", {"clean_up_tokenization_spaces": True}, "base", PASSKEY),
         ("toy/generation_config.json", {"eos_token_id": [2, 3]}, "data", PASSKEY),
-        ("factors.json", {"factors": [1.5] * 8}, "scaling", PASSKEY + " --method factors --file {root}/factors.json"),
+        (
+            "factors.json",
+            {"factors": [1.5] * 8},
+            "scaling",
+            PASSKEY + " --method factors --file {root}/factors.json",
+        ),
     ],
 )
-def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path, changed, change, part, line):
+def test_other_content_under_the_same_names_is_another_run(
+    call, model, tmp_path, changed, change, part, line
+):
     write_benchmarks(tmp_path / "data" / "open_llm")
     (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
-    command = [*line.format(root=tmp_path).split(), "--model", model, "--results", tmp_path / "results"]
+    command = [
+        *line.format(root=tmp_path).split(),
+        "--model",
+        model,
+        "--results",
+        tmp_path / "results",
+    ]
     assert call(*command)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
     first = file.read_text()
     (journal,) = (tmp_path / "runs" / "toy" / command[0]).glob("*.jsonl")
-    edit(tmp_path / changed, lambda content: content.update(change)) if change else other_question(tmp_path)
+    edit(tmp_path / changed, lambda content: content.update(change)) if change else other_question(
+        tmp_path
+    )
     status, _, err = call(*command)
     assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
     assert call(*command, "--replace")[0] == 0
@@ -64,8 +82,21 @@ def test_other_content_under_the_same_names_is_another_run(call, model, tmp_path
     assert second[part] != json.loads(first)[part]  # of what two records of one table must share
 
 
-def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call, model, tmp_path, monkeypatch):
-    line = ["passkey", "--model", model, "--method", "pi", "--depths", "1", "--keys", "1", "--results"]
+def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(
+    call, model, tmp_path, monkeypatch
+):
+    line = [
+        "passkey",
+        "--model",
+        model,
+        "--method",
+        "pi",
+        "--depths",
+        "1",
+        "--keys",
+        "1",
+        "--results",
+    ]
     lengths = ["--lengths", "500", "400"]
     assert call(*line, tmp_path / "results", *lengths)[0] == 0
     (file,) = (tmp_path / "results" / "toy" / "passkey").glob("*.json")
@@ -75,11 +106,17 @@ def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call
     (model / "training_args.bin").write_text("x")
     assert "done already" in call(*line, tmp_path / "results", "--lengths", "400", "500")[1]
     (journal,) = (tmp_path / "runs" / "toy" / "passkey").glob("*.jsonl")
-    journal.write_text(journal.read_text().replace('"score": ', '"score": 7'))  # whose answers nothing takes any more
+    journal.write_text(
+        journal.read_text().replace('"score": ', '"score": 7')
+    )  # whose answers nothing takes any more
     for command in ([tmp_path / "results", "--replace"], [tmp_path / "other"]):
         status, out, _ = call(*line, *command, *lengths)
         (file,) = (command[0] / "toy" / "passkey").glob("*.json")
-        assert status == 0 and "done already" not in out and json.loads(file.read_text())["scores"] == scores
+        assert (
+            status == 0
+            and "done already" not in out
+            and json.loads(file.read_text())["scores"] == scores
+        )
     pi = rope.METHODS["pi"]
     other = dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
     monkeypatch.setitem(rope.METHODS, "pi", other)
@@ -87,8 +124,20 @@ def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(call
     assert status == 2 and "another scaling" in err
 
 
-def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, tmp_path, monkeypatch):
-    line = ["ruler", "--model", model, "--results", tmp_path / "results", "--lengths", "1900", "--samples", "1"]
+def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(
+    call, model, tmp_path, monkeypatch
+):
+    line = [
+        "ruler",
+        "--model",
+        model,
+        "--results",
+        tmp_path / "results",
+        "--lengths",
+        "1900",
+        "--samples",
+        "1",
+    ]
     line += ["--tasks", "qa_1", "fwe", "vt"]
     with monkeypatch.context() as patched:
         patched.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
@@ -102,13 +151,29 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(call, model, t
     assert "done already" in call(*line[:-3], "fwe")[1]
 
 
-def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(call, model, tmp_path, monkeypatch):
+def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
+    call, model, tmp_path, monkeypatch
+):
     assert records.OWN == records.ROOT / "build" / "own" / "results"
     monkeypatch.setattr(records, "OWN", tmp_path / "own" / "results")
-    line = ["passkey", "--model", model, "--method", "pi", "--lengths", "400", "--depths", "1", "--keys", "1"]
+    line = [
+        "passkey",
+        "--model",
+        model,
+        "--method",
+        "pi",
+        "--lengths",
+        "400",
+        "--depths",
+        "1",
+        "--keys",
+        "1",
+    ]
     status, out, err = call(*line)
     assert status == 0, err
-    assert out.strip().splitlines()[-1] == str(tmp_path / "own" / "results" / "toy" / "passkey" / "pi_s=2.json")
+    assert out.strip().splitlines()[-1] == str(
+        tmp_path / "own" / "results" / "toy" / "passkey" / "pi_s=2.json"
+    )
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
 
 
@@ -132,12 +197,23 @@ def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
     stated = {"method": "dprope", "options": {"n_hat": 8}}
     model = checkpoint(tmp_path / "toy", max_position_embeddings=640)
     extend_checkpoint(model, tmp_path / "silent", "dprope", 3, n_hat=8)
-    edit(tmp_path / "silent" / "config.json", lambda config: [config["rope_extension"].pop(key, 0) for key in stated])
+    edit(
+        tmp_path / "silent" / "config.json",
+        lambda config: [config["rope_extension"].pop(key, 0) for key in stated],
+    )
     for name, said in (("export", stated), ("torn", {"factor": "x"})):
         shutil.copytree(tmp_path / "silent", tmp_path / name)
-        edit(tmp_path / name / "config.json", lambda config, said=said: config["rope_extension"].update(said))
+        edit(
+            tmp_path / name / "config.json",
+            lambda config, said=said: config["rope_extension"].update(said),
+        )
     asked = ["--depths", "1", "--keys", "1", "--lengths", "480", "--results", tmp_path / "results"]
-    assert call("passkey", "--model", model, "--method", "dprope", "--n-hat", 8, "--factor", 3, *asked)[0] == 0
+    assert (
+        call(
+            "passkey", "--model", model, "--method", "dprope", "--n-hat", 8, "--factor", 3, *asked
+        )[0]
+        == 0
+    )
     found = {}
     for name in ("toy", "export", "silent"):
         if name != "toy":

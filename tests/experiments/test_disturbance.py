@@ -14,7 +14,11 @@ TINY = base_models.MODELS["tiny"].geometry
 
 def row(out, name):
     """The numbers after a method's name, of each factor."""
-    return [line.removeprefix(name).split() for line in out.splitlines() if line.startswith(f"{name}   ")]
+    return [
+        line.removeprefix(name).split()
+        for line in out.splitlines()
+        if line.startswith(f"{name}   ")
+    ]
 
 
 def test_averages_are_those_of_a_plain_count(call):
@@ -33,9 +37,15 @@ def test_the_papers_numbers_stand_beside_their_own_way_of_counting(call):
     _, out, _ = call("disturbance", "--model", "llama2-7b", "--method", "pi", "yarn", "dprope")
     for method in ("pi", "yarn", "dprope"):
         for factor, (*_, float32, printed) in zip((2, 4), row(out, method), strict=True):
-            assert float(printed) == disturbance.published()[method, factor] == pytest.approx(float(float32), rel=5e-3)
+            assert (
+                float(printed)
+                == disturbance.published()[method, factor]
+                == pytest.approx(float(float32), rel=5e-3)
+            )
 
 
 def test_a_checkpoint_of_ones_own_has_one_factor(call, tmp_path):
-    status, out, err = call("disturbance", "--model", checkpoint(tmp_path / "toy"), "--method", "pi")
+    status, out, err = call(
+        "disturbance", "--model", checkpoint(tmp_path / "toy"), "--method", "pi"
+    )
     assert status == 0 and len(row(out, "pi")) == 1, err

@@ -45,7 +45,9 @@ def journal(tmp_path, name):
 def continuation(reference, prompt, count):
     """transformers' own greedy continuation of a text."""
     tokens = byte_tokenizer()(prompt, return_tensors="pt", add_special_tokens=False)
-    made = reference.generate(**tokens, do_sample=False, max_new_tokens=count)[0, tokens.input_ids.shape[1] :]
+    made = reference.generate(**tokens, do_sample=False, max_new_tokens=count)[
+        0, tokens.input_ids.shape[1] :
+    ]
     return byte_tokenizer().decode(made, skip_special_tokens=True)
 
 
@@ -63,8 +65,15 @@ def test_longbench_e(measure, tmp_path):
     """Every other sample's reference is what the model will say, so that scores are neither all 0 nor all 1."""
     reference, expected, rows = random_model(max_position_embeddings=LENGTH), {}, []
     for number, length in enumerate((10, 4000)):
-        row = {"_id": str(number), "input": "x = 1" * number, "context": "def f(): " * (number + 1), "length": length}
-        answer = continuation(reference, longbench.prompt("qasper", row), longbench.TASKS["qasper"].max_new_tokens)
+        row = {
+            "_id": str(number),
+            "input": "x = 1" * number,
+            "context": "def f(): " * (number + 1),
+            "length": length,
+        }
+        answer = continuation(
+            reference, longbench.prompt("qasper", row), longbench.TASKS["qasper"].max_new_tokens
+        )
         rows.append(row | {"answers": [answer if number % 2 else "?"], "all_classes": None})
         expected[f"qasper/{number}"] = longbench.score("qasper", answer, rows[-1]["answers"], None)
     file = tmp_path / "data" / "longbench_e" / "qasper.jsonl"
@@ -78,12 +87,16 @@ def test_longbench_e(measure, tmp_path):
 
 def test_open_llm(measure, model, tmp_path):
     data = write_benchmarks(tmp_path / "data" / "open_llm")
-    record = measure("open_llm", "--benchmarks", data.parent, "--tasks", "hellaswag", "--limit", "4")
+    record = measure(
+        "open_llm", "--benchmarks", data.parent, "--tasks", "hellaswag", "--limit", "4"
+    )
     reference, values = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
     keys = open_llm.documents("hellaswag", data, 4)
     scores = dict(open_llm.evaluate(reference, byte_tokenizer(), "hellaswag", keys, data))
     assert {key: values[key] for key in keys} == scores and record["scores"]["hellaswag"]["n"] == 4
-    assert record["scores"]["hellaswag"]["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
+    assert record["scores"]["hellaswag"]["mean"] == pytest.approx(
+        25 * sum(row["score"] for row in scores.values())
+    )
     assert record["by_document"]["hellaswag"] == [round(scores[key]["score"], 4) for key in keys]
 
 
@@ -91,7 +104,12 @@ def test_time_cost(measure, tmp_path):
     options = ["--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3"]
     record = measure("time_cost", *options)
     rows = {(row["run"], row["phase"]): row for row in record["scores"]}
-    runs = ("pi_s=2", "yarn_s=2", "dprope_s=2", "pi_s=2_again")  # the last against the first: the clock's own noise
+    runs = (
+        "pi_s=2",
+        "yarn_s=2",
+        "dprope_s=2",
+        "pi_s=2_again",
+    )  # the last against the first: the clock's own noise
     assert rows.keys() == {(run, phase) for run in runs for phase in ("train", "test")}
     (file,) = (tmp_path / "runs" / record["scale"] / "time_cost").glob("*.jsonl")
     rounds = [json.loads(line)[1] for line in file.read_text().splitlines()]
@@ -133,5 +151,7 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call,
     sample = passkey.sample(byte_tokenizer().encode, 420, 0.0, 0)
     ((_, value),) = journal(tmp_path, "passkey").items()
     assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
-    assert json.loads((results / "toy" / "model.json").read_text())["geometry"] == {"context_length": 400}
+    assert json.loads((results / "toy" / "model.json").read_text())["geometry"] == {
+        "context_length": 400
+    }
     assert call("tables.__main__", "--results", results)[0] == 0

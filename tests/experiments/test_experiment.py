@@ -44,7 +44,9 @@ def whole(model, tmp_path_factory):
     return results
 
 
-def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(model, whole, tmp_path, monkeypatch):
+def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice(
+    model, whole, tmp_path, monkeypatch
+):
     results = tmp_path / "results"
     # A small cache makes many small batches, so that the kill falls between journalled parts.
     whole_cache = generate.__wrapped__.__defaults__
@@ -69,7 +71,9 @@ def test_what_other_code_scored_is_not_used(model, whole, tmp_path, monkeypatch,
     (old,) = (results.parent / "runs" / "toy" / "passkey").glob("*.old.*.jsonl")
     lines = [json.loads(line) for line in old.read_text().splitlines()]
     wrong = [[key, entry | {"value": entry["value"] | {"score": 0.5}}] for key, entry in lines]
-    old.write_text("".join(json.dumps(line) + "\n" for line in wrong[:8]))  # as far as the kill let it come
+    old.write_text(
+        "".join(json.dumps(line) + "\n" for line in wrong[:8])
+    )  # as far as the kill let it come
     (results / "toy" / "passkey" / "pi_s=2.json").unlink()
     monkeypatch.undo()
     status, _, err = call(*command(model, results))
@@ -78,7 +82,12 @@ def test_what_other_code_scored_is_not_used(model, whole, tmp_path, monkeypatch,
 
 
 def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
-    files = {"core/rope.py", "eval/passkey.py", "experiments/kit/journal.py", "experiments/passkey.py"}
+    files = {
+        "core/rope.py",
+        "eval/passkey.py",
+        "experiments/kit/journal.py",
+        "experiments/passkey.py",
+    }
     assert files <= {*records.code_files("experiments.passkey")}
     assert "experiments/ruler.py" not in records.code_files("experiments.passkey")
     now = records.code_hash("experiments.passkey")
@@ -88,7 +97,9 @@ def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
 
 def test_two_processes_score_as_one(model, whole, tmp_path):
     results = tmp_path / "results"
-    children = [processes.command(*command(model, results), environment=rank) for rank in processes.ranks()]
+    children = [
+        processes.command(*command(model, results), environment=rank) for rank in processes.ranks()
+    ]
     assert [processes.wait(child) for child in children] == [0, 0]
     assert record(results)["scores"] == record(whole)["scores"]
     assert record(results)["identity"] == record(whole)["identity"]
@@ -97,12 +108,20 @@ def test_two_processes_score_as_one(model, whole, tmp_path):
 
 
 def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, call):
-    model = export(extend(random_model(max_position_embeddings=512), "yarn", 4), tmp_path / "yarn", byte_tokenizer())
+    model = export(
+        extend(random_model(max_position_embeddings=512), "yarn", 4),
+        tmp_path / "yarn",
+        byte_tokenizer(),
+    )
     training = fine_tuned(model)
     options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
     assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
     found = record(tmp_path / "results")
-    assert (found["method"], found["factor"], found["base"]) == ("yarn", 4.0, {"model.safetensors": "def"})
+    assert (found["method"], found["factor"], found["base"]) == (
+        "yarn",
+        4.0,
+        {"model.safetensors": "def"},
+    )
     settings = records.identity(**records.asked(training) | {"seed": None})
     stated = {key: training[key] for key in ("identity", "seed", "steps", "length")}
     assert found["training"] == stated | {"settings": settings}

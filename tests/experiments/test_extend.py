@@ -23,7 +23,9 @@ def loads_nothing(monkeypatch):
 
 
 def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
-    status, out, _ = call("extend", "--model", model, "--factor", 2, "--n-hat", 6, "--output", tmp_path / "out")
+    status, out, _ = call(
+        "extend", "--model", model, "--factor", 2, "--n-hat", 6, "--output", tmp_path / "out"
+    )
     assert status == 0
     geometry = RopeGeometry(16, 10000.0, 128)
     interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
@@ -37,7 +39,9 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
         assert choice == ("interpolate" if chosen[i] else "keep")
     average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
     assert f"10^-3 nat): {average:.2f} (" in out and f"vllm serve {model} --hf-overrides" in out
-    assert json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
+    assert (
+        json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
+    )
 
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path, monkeypatch):
@@ -58,7 +62,11 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path, monkeypatc
         ("{model} --method clex --output {out}", "finetune --model MODEL --method clex"),
     ],
 )
-def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(call, model, tmp_path, line, says):
-    status, _, err = call("extend", "--model", *line.format(model=model, out=tmp_path / "out").split())
+def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(
+    call, model, tmp_path, line, says
+):
+    status, _, err = call(
+        "extend", "--model", *line.format(model=model, out=tmp_path / "out").split()
+    )
     assert status == 2 and err.startswith("error: ") and says in err and err.count("\n") == 1, err
     assert not list(tmp_path.iterdir()) and not (model / "out").exists()

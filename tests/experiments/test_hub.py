@@ -80,7 +80,9 @@ def taken_for_the_hub(served, cache, monkeypatch):
     for name, value in changes.items():
         monkeypatch.setattr(constants, name, value)
     monkeypatch.setattr(hf_api.api, "endpoint", served.url)
-    monkeypatch.setattr(transformers_hub, "_hf_api", None)  # transformers' own, which it keeps once it is made
+    monkeypatch.setattr(
+        transformers_hub, "_hf_api", None
+    )  # transformers' own, which it keeps once it is made
     monkeypatch.setenv("HF_TOKEN", "")
     connect = socket.socket.connect
 
@@ -103,7 +105,9 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, c
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["llama2-7b", "someone/nobody", "someone/busy", "./nowhere", "nothing.GGUF"])
+@pytest.mark.parametrize(
+    "name", ["llama2-7b", "someone/nobody", "someone/busy", "./nowhere", "nothing.GGUF"]
+)
 def test_what_is_not_there_is_one_sentence_with_and_without_an_output(served, call, tmp_path, name):
     served.busy, outputs = "someone/busy", ([], ["--output", tmp_path / "out"])
     said = [call("extend", "--model", name, *output) for output in outputs]
@@ -120,7 +124,12 @@ def loaded(name):
     base = BaseModel(name)
     with torch.no_grad():
         logits = base.load()(torch.arange(40)[None]).logits
-    return logits.sum().item(), base.tokenizer("Ünï code").input_ids, base.stated_length, base.provenance
+    return (
+        logits.sum().item(),
+        base.tokenizer("Ünï code").input_ids,
+        base.stated_length,
+        base.provenance,
+    )
 
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch):
@@ -129,9 +138,18 @@ def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch
     *wanted, local = loaded(str(served.folder / GATED))
     assert found == wanted
     content = {key: local[key] for key in ("tokenizer", "config")}
-    assert provenance == {"source": GATED, "sha256": {}, "revision": hub.REVISIONS[GATED], **content}
+    assert provenance == {
+        "source": GATED,
+        "sha256": {},
+        "revision": hub.REVISIONS[GATED],
+        **content,
+    }
     assert "revision" not in local
-    resolved = {path.split("/resolve/")[1].split("/")[0] for _, path in served.asked if f"{GATED}/resolve/" in path}
+    resolved = {
+        path.split("/resolve/")[1].split("/")[0]
+        for _, path in served.asked
+        if f"{GATED}/resolve/" in path
+    }
     assert resolved == {hub.REVISIONS[GATED]}
 
 
@@ -141,7 +159,11 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
         hub.reach.cache_clear()
         provenance, facts = BaseModel(OWN).provenance, BaseModel(OWN).facts(2)
         assert provenance["revision"] == facts["revision"] == commit and provenance["sha256"] == {}
-        with contextlib.nullcontext() if commit == FIRST else pytest.raises(InputError, match="another model"):
+        with (
+            contextlib.nullcontext()
+            if commit == FIRST
+            else pytest.raises(InputError, match="another model")
+        ):
             records.state_model(tmp_path, "model", facts)
 
 
@@ -152,10 +174,14 @@ def test_the_books_are_those_of_the_training_split(served):
     rows = [book for book in served.books if book[1]]  # one has no text
     assert len(rows) == SHARDS * 2 * GROUP - 1 and rows[0][0] == "train book 0"
     shuffled = [books(seed) for seed in (0, 0, 1)]
-    assert shuffled[0] == shuffled[1] != shuffled[2] and sorted(shuffled[0]) == sorted(shuffled[2]) == sorted(rows)
+    assert shuffled[0] == shuffled[1] != shuffled[2] and sorted(shuffled[0]) == sorted(
+        shuffled[2]
+    ) == sorted(rows)
 
 
-def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(served, monkeypatch):
+def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(
+    served, monkeypatch
+):
     before = BaseModel(OWN).config.to_dict()
     monkeypatch.setattr(served, "silent", True)
     monkeypatch.setattr(hub, "PATIENCE", 0.5)

@@ -14,7 +14,9 @@ from tests.models import checkpoint
 LOADED = 77  # the exit status of a process that has come to load a model
 
 
-def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tmp_path, monkeypatch):
+def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(
+    tmp_path, monkeypatch
+):
     def load(*_, **__):
         with open(tmp_path / "joined", "a", encoding="utf-8") as file:
             file.write(f"{os.environ['RANK']} {torch.distributed.is_initialized()}\n")
@@ -22,7 +24,16 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(tm
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
     checkpoint(tmp_path / "toy", max_position_embeddings=512)
-    options = ["--lengths", "512", "--depths", "2", "--keys", "1", "--results", tmp_path / "results"]
+    options = [
+        "--lengths",
+        "512",
+        "--depths",
+        "2",
+        "--keys",
+        "1",
+        "--results",
+        tmp_path / "results",
+    ]
     command = ["experiments.passkey", "--model", tmp_path / "toy", *options]
     children = [processes.command(*command, environment=rank) for rank in processes.ranks()]
     statuses = [processes.wait(child) for child in children]
@@ -63,6 +74,8 @@ def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
     facts = records.environment()
     assert facts.keys() - usual.keys() == {"processes", "gpus", "cuda"}
     assert (facts["processes"], facts["gpus"], facts["cuda"]) == (4, 4, "13.0")
-    assert facts["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= facts["packages"].keys()
+    assert (
+        facts["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= facts["packages"].keys()
+    )
     monkeypatch.undo()
     assert records.environment() == usual

@@ -8,24 +8,35 @@ from core.errors import InputError
 from experiments.kit import journal, records
 
 
-@pytest.mark.parametrize("name", ["..", "", "a/b", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None])
+@pytest.mark.parametrize(
+    "name", ["..", "", "a/b", "../../../escaped", ".hidden", "a\0b", "x" * 300, 7, None]
+)
 def test_no_name_leads_out_of_results(tmp_path, name):
     with pytest.raises(InputError):
         records.path(tmp_path, name, "passkey", "pi_s=2")
 
 
 def test_names_and_identities_tell_runs_apart():
-    assert records.run_name("dprope", 2, {"n_hat": 80, "intervals": 90}) == "dprope_intervals=90_n-hat=80_s=2"
+    assert (
+        records.run_name("dprope", 2, {"n_hat": 80, "intervals": 90})
+        == "dprope_intervals=90_n-hat=80_s=2"
+    )
     tuned = {"method": "pi", "factor": 4.0, "options": {}, "training": {"seed": 3}}
     assert records.run_of(tuned) == records.run_name("pi", 4, {}, seed=3) == "pi_s=4_seed=3"
     tuned["training"]["rate"] = 1e-5  # a learning rate that was given
-    assert records.run_of(tuned) == records.run_name("pi", 4, {}, 3, 1e-5) == "pi_s=4_seed=3_rate=1e-05"
+    assert (
+        records.run_of(tuned)
+        == records.run_name("pi", 4, {}, 3, 1e-5)
+        == "pi_s=4_seed=3_rate=1e-05"
+    )
     assert records.identity(a=1, b=2) == records.identity(b=2, a=1) != records.identity(a=1, b=3)
 
 
 def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
     files = list(records.RESULTS.rglob("*.json"))
-    assert files and not [file for file in files if re.search(r'": "[/~]|[A-Z]:\\\\', file.read_text())]
+    assert files and not [
+        file for file in files if re.search(r'": "[/~]|[A-Z]:\\\\', file.read_text())
+    ]
 
 
 def test_scores_are_printed_in_a_few_lines():
@@ -33,7 +44,10 @@ def test_scores_are_printed_in_a_few_lines():
     assert records.score_lines(rows) == ["length 512: token = 73.14, window = 2"]
     cell = {"length": 512, "depth": 0.5, "mean": 0.5, "low": 0.1, "n": 4}
     scores = {"found": [cell], "depths": [{"at": i, "mean": 0.0} for i in range(11)]}
-    assert records.score_lines(scores) == ["found: length 512 depth 0.5 = 0.5 (n = 4)", "depths: 11 numbers"]
+    assert records.score_lines(scores) == [
+        "found: length 512 depth 0.5 = 0.5 (n = 4)",
+        "depths: 11 numbers",
+    ]
 
 
 def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):
@@ -45,7 +59,9 @@ def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(t
     for cut in range(len(written) + 1):
         file.write_bytes(written[:cut])
         with journal.Journal(file) as resumed:
-            assert list(resumed.entries.items()) == list(entries.items())[: written[:cut].count(b"\n")]
+            assert (
+                list(resumed.entries.items()) == list(entries.items())[: written[:cut].count(b"\n")]
+            )
     first, rest = written.split(b"\n", 1)
     for edited in (b"", first[:-1], b"3", b"[" * 100_000):
         file.write_bytes(edited + b"\n" + rest)

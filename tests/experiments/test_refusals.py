@@ -41,21 +41,35 @@ def places(tmp_path_factory):
             save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
     variant("missing", weights=lambda tensors: tensors.pop(NO_TENSOR))
-    variant("reshaped", weights=lambda tensors: tensors.update({NO_TENSOR: tensors[NO_TENSOR][:-1].clone()}))
+    variant(
+        "reshaped",
+        weights=lambda tensors: tensors.update({NO_TENSOR: tensors[NO_TENSOR][:-1].clone()}),
+    )
     whole = (model / "model.safetensors").read_bytes()
     variant("truncated", {"model.safetensors": whole[: len(whole) // 2]})
     variant("bad_tokenizer", {"tokenizer.json": b'{"version": '})
     config = json.loads((model / "config.json").read_text())
     scaled = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
-    for name, change in {"scaled": {"rope_parameters": scaled}, "no_length": {"max_position_embeddings": None}}.items():
+    for name, change in {
+        "scaled": {"rope_parameters": scaled},
+        "no_length": {"max_position_embeddings": None},
+    }.items():
         variant(name, {"config.json": json.dumps(config | change).encode()})
-    for name, content in {"no_configuration": b"{", "null": b"null", "deep": b"[" * 100_000}.items():
+    for name, content in {
+        "no_configuration": b"{",
+        "null": b"null",
+        "deep": b"[" * 100_000,
+    }.items():
         variant(name, {"config.json": content})
-    variant("gpt2", {"config.json": json.dumps({"model_type": "gpt2", "n_positions": 128}).encode()})
+    variant(
+        "gpt2", {"config.json": json.dumps({"model_type": "gpt2", "n_positions": 128}).encode()}
+    )
     variant("pickled")
     (paths["pickled"] / "model.safetensors").unlink()
     torch.save(Evil(), paths["pickled"] / "pytorch_model.bin")
-    variant("pointer", {"model.safetensors": b"version https://git-lfs.github.com/spec/v1\nsize 9\n"})
+    variant(
+        "pointer", {"model.safetensors": b"version https://git-lfs.github.com/spec/v1\nsize 9\n"}
+    )
     for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
         (root / f"{name}.txt").write_bytes(content)
         paths[name] = root / f"{name}.txt"
@@ -82,7 +96,13 @@ def refused(call, places, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def check(line, **more):
-        known = {**places, "tmp": tmp_path, "out": tmp_path / "out", "results": tmp_path / "results", **more}
+        known = {
+            **places,
+            "tmp": tmp_path,
+            "out": tmp_path / "out",
+            "results": tmp_path / "results",
+            **more,
+        }
         name, *arguments = (word.format(**known) for word in line.split())
         before = tree(tmp_path, places["root"])
         status, _, err = call(name, *arguments)
@@ -97,17 +117,24 @@ def refused(call, places, tmp_path, monkeypatch):
 def one_sentence(err):
     """Whether this is an error in one line, progress aside."""
     said = err.replace("\r", "\n").splitlines()
-    lines = [line for line in said if line.strip() and "it/s]" not in line and " sample" not in line]
+    lines = [
+        line for line in said if line.strip() and "it/s]" not in line and " sample" not in line
+    ]
     return len(lines) == 1 and lines[0].startswith("error: ")
 
 
 def tree(*roots):
-    return {file: file.is_file() and file.stat().st_mtime_ns for root in roots for file in root.rglob("*")}
+    return {
+        file: file.is_file() and file.stat().st_mtime_ns
+        for root in roots
+        for file in root.rglob("*")
+    }
 
 
 def rows(text):
     return [
-        pytest.param(line.split(": ", 1)[1], id=line.split(": ", 1)[0].strip()) for line in text.strip().splitlines()
+        pytest.param(line.split(": ", 1)[1], id=line.split(": ", 1)[0].strip())
+        for line in text.strip().splitlines()
     ]
 
 
@@ -115,10 +142,14 @@ PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 400"
 SCORE = "perplexity --results {results} --texts {text} --lengths 64 --stride 32 --model"
 
 
-@pytest.mark.parametrize("name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled", "pointer"])
+@pytest.mark.parametrize(
+    "name", ["missing", "reshaped", "truncated", "bad_tokenizer", "pickled", "pointer"]
+)
 def test_weights_that_do_not_fit(refused, name):
     says = refused(f"{SCORE} {{{name}}}")
-    assert ("git lfs pull" in says) == (name in ("truncated", "pointer")) and "weights_only" not in says
+    assert ("git lfs pull" in says) == (
+        name in ("truncated", "pointer")
+    ) and "weights_only" not in says
     assert not Path("escaped").exists()
 
 
@@ -182,14 +213,23 @@ def test_models(refused, line):
     below a file: {text}/x
     a loop of links: {loop}
 """))  # fmt: skip
-@pytest.mark.parametrize("command", ["passkey --model {model} --results", "extend --model {model} --output"])
+@pytest.mark.parametrize(
+    "command", ["passkey --model {model} --results", "extend --model {model} --output"]
+)
 def test_places_to_write_to(refused, command, line):
     refused(f"{command} {line}")
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"scale": "../../../escaped"}, {"method": None}, {"factor": -2.0}, {"seed": -1}, {"sha256": {}}, []],
+    [
+        {"scale": "../../../escaped"},
+        {"method": None},
+        {"factor": -2.0},
+        {"seed": -1},
+        {"sha256": {}},
+        [],
+    ],
     ids=str,
 )
 def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_path, change):
@@ -215,14 +255,25 @@ def test_records_that_are_torn(refused, tmp_path):
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "run the same command again; 0 parts are kept"),
-        (RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"), "no space left on the disk"),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp:124] . can't allocate memory"), "out of memory"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "run the same command again; 0 parts are kept",
+        ),
+        (
+            RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"),
+            "no space left on the disk",
+        ),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp:124] . can't allocate memory"),
+            "out of memory",
+        ),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
     ],
 )
 def test_what_a_machine_does_to_a_run(call, places, tmp_path, monkeypatch, error, says):
-    monkeypatch.setattr("experiments.kit.generation.generate", lambda *_: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(
+        "experiments.kit.generation.generate", lambda *_: (_ for _ in ()).throw(error)
+    )
     line = PASSKEY.format(results=tmp_path / "results").split()
     status, _, err = call(*line, "--model", places["model"])
     last = err.splitlines()[-1]

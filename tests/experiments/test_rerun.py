@@ -34,7 +34,9 @@ def of_own(tmp_path, **options):
 
 
 def chains(suite, part=None):
-    return measure.chains_of(suites.find(suites.OWN if suite.own_checkpoint else suite.name), suite, part)
+    return measure.chains_of(
+        suites.find(suites.OWN if suite.own_checkpoint else suite.name), suite, part
+    )
 
 
 def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp_path):
@@ -50,7 +52,9 @@ def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp
 
 
 def test_an_ablation_over_n_hat_has_the_papers_values_as_shares_of_the_head_dimension():
-    of_13b = [options["n_hat"] for _, options in ablation_n_hat.n_hats(base_models.MODELS["llama2-13b"])]
+    of_13b = [
+        options["n_hat"] for _, options in ablation_n_hat.n_hats(base_models.MODELS["llama2-13b"])
+    ]
     assert of_13b == [96, 88, 80, 72, 64, 56]  # Table 4's
     for name in KNOWN:
         model = base_models.MODELS[name]
@@ -59,11 +63,17 @@ def test_an_ablation_over_n_hat_has_the_papers_values_as_shares_of_the_head_dime
         ]
 
 
-def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(call, tmp_path, monkeypatch):
+def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
+    call, tmp_path, monkeypatch
+):
     suite = suite_of("tiny", tmp_path)
     *others, last = chains(suite)
-    assert last.needs == suite.checkpoint(("clex", {}), 2, seed=0) and not any(chain.needs for chain in others)
-    assert any(last.needs in command for chain in others for command in chain.commands)  # one of them writes it
+    assert last.needs == suite.checkpoint(("clex", {}), 2, seed=0) and not any(
+        chain.needs for chain in others
+    )
+    assert any(
+        last.needs in command for chain in others for command in chain.commands
+    )  # one of them writes it
     command = ["rerun", "--model", "tiny", "--output", tmp_path, "--chain"]
     status, out, _ = call(*command, len(others))
     assert status == os.EX_TEMPFAIL and "needs" in out
@@ -87,7 +97,11 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
 
     kinds = {}
     for quick in (False, True):
-        suite = of_own(tmp_path, quick=quick) if name == "own" else suite_of(name, tmp_path, quick=quick)
+        suite = (
+            of_own(tmp_path, quick=quick)
+            if name == "own"
+            else suite_of(name, tmp_path, quick=quick)
+        )
         for module, *words in (command for chain in chains(suite) for command in chain.commands):
             kinds.setdefault((module, *(word for word in words if word.startswith("--"))), words)
     for (module, *_), words in kinds.items():
@@ -100,7 +114,9 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
 
 
 def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call):
-    status, out, err = call("perplexity", "--model", "tiny", "--method", rope.BASELINE, "--factor", 4)
+    status, out, err = call(
+        "perplexity", "--model", "tiny", "--method", rope.BASELINE, "--factor", 4
+    )
     assert (status, out.count("done already"), out.count("\n")) == (0, 1, 1), err
 
 
@@ -112,11 +128,21 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(call
         ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": None}),
         ("perplexity --packaged 1", "smollm2", {"packaged": 1, "parts": None}),
         ("open_llm --limit all", "smollm2", {"limit": None, "shots": 5, "benchmarks": None}),
-        ("passkey --keys 5 --factor 2", "mine", {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3}),
-        ("perplexity --factor 3", "mine", {"lengths": [128, 384], "stride": 64, "tokens": 512, "packaged": 1}),
+        (
+            "passkey --keys 5 --factor 2",
+            "mine",
+            {"lengths": [64, 128, 192, 256, 320], "keys": 5, "depths": 3},
+        ),
+        (
+            "perplexity --factor 3",
+            "mine",
+            {"lengths": [128, 384], "stride": 64, "tokens": 512, "packaged": 1},
+        ),
     ],
 )
-def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_path, experiment, model, wanted):
+def test_what_a_command_leaves_open_is_as_in_its_models_suite(
+    monkeypatch, tmp_path, experiment, model, wanted
+):
     name, *options = experiment.split()
     model = checkpoint(tmp_path / "mine") if model == "mine" else model
     monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *options])
@@ -129,7 +155,10 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(monkeypatch, tmp_p
     [
         (["--model", "smollm2", "--texts", "{empty}"], "no text file in"),
         (["--model", "smollm2", "--benchmarks", "{empty}"], "no folder open_llm or longbench_e"),
-        (["--model", "tiny", "--corpus", "{empty}/none"], "--corpus: '{empty}/none' is not a directory"),
+        (
+            ["--model", "tiny", "--corpus", "{empty}/none"],
+            "--corpus: '{empty}/none' is not a directory",
+        ),
         (["--model", "tiny", "--factor", "2"], "give --factor for a model of your own only"),
         (["--model", "tiny", "--methods", "yarn2"], "unknown method 'yarn2'"),
         (["--model", "tiny", "--chain", "999"], "--list numbers them from 0"),
@@ -141,7 +170,11 @@ def test_bad_input_is_refused_before_any_work(call, tmp_path, monkeypatch, argum
     (tmp_path / "empty").mkdir()
     words = [word.format(empty=tmp_path / "empty") for word in arguments]
     status, out, err = call("rerun", *words, "--output", output)
-    assert (status, out) == (2, "") and sentence.format(empty=tmp_path / "empty") in err and err.count("\n") == 1
+    assert (
+        (status, out) == (2, "")
+        and sentence.format(empty=tmp_path / "empty") in err
+        and err.count("\n") == 1
+    )
     assert not output.exists()
 
 
@@ -168,7 +201,9 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
         with contextlib.redirect_stdout(io.StringIO()) as said:
             for chain in chains.values():
                 commands += measure.measure(chain, folder, lenient=True)
-        return [line for line in said.getvalue().splitlines() if line.startswith("skipped")] + commands
+        return [
+            line for line in said.getvalue().splitlines() if line.startswith("skipped")
+        ] + commands
 
     monkeypatch.setattr(measure, "run", run)
     status, out, err = call(*command)
@@ -179,7 +214,9 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     assert "MODEL=mine" in out and str(tmp_path / "out" / "results") in out
     folder = tmp_path / "out" / "results" / "mine"
     facts = json.loads((folder / "model.json").read_text())
-    assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts["factors"] == [2]
+    assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256} and facts[
+        "factors"
+    ] == [2]
     name = f"{rope.TIME_REFERENCE}_s=2.json"
     assert json.loads((folder / "passkey" / name).read_text())["lengths"] == [384, 512, 640]
     assert json.loads((folder / "perplexity" / name).read_text())["data"].keys() == {"book"}
@@ -190,9 +227,18 @@ def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, 
     (tmp_path / "b" / "mine" / "training.json").write_text("{}")
     results = ["--results", tmp_path / "results", "--output", tmp_path / "out"]
     status, out, err = call("rerun", "--model", second, *results)
-    assert (status, out) == (2, "") and "fine-tuned for a longer context already" in err and err.count("\n") == 1
+    assert (
+        (status, out) == (2, "")
+        and "fine-tuned for a longer context already" in err
+        and err.count("\n") == 1
+    )
     (tmp_path / "b" / "mine" / "training.json").unlink()
-    facts = {"model": "mine", "geometry": {}, "sha256": {"model.safetensors": "another's"}, "factors": [2]}
+    facts = {
+        "model": "mine",
+        "geometry": {},
+        "sha256": {"model.safetensors": "another's"},
+        "factors": [2],
+    }
     files.write_json(tmp_path / "results/mine/model.json", facts)
     status, out, err = call("rerun", "--model", second, *results)
     assert (status, out) == (2, "") and "another model of that name" in err and err.count("\n") == 1

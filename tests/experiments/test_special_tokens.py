@@ -25,7 +25,9 @@ def model(tmp_path_factory):
     """Its tokenizer puts <s> before every text, and has a chat template that holds <s>."""
     tokenizer = byte_tokenizer("<s> $A")
     tokenizer.chat_template = TEMPLATE
-    return checkpoint(tmp_path_factory.mktemp("model") / "toy", tokenizer, max_position_embeddings=LENGTH)
+    return checkpoint(
+        tmp_path_factory.mktemp("model") / "toy", tokenizer, max_position_embeddings=LENGTH
+    )
 
 
 @pytest.fixture
@@ -43,7 +45,9 @@ def requests_of(call, model, tmp_path, monkeypatch):
         status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
         assert status == 0, err
         (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")
-        return requests, {key: entry["value"] for key, entry in map(json.loads, file.read_text().splitlines())}
+        return requests, {
+            key: entry["value"] for key, entry in map(json.loads, file.read_text().splitlines())
+        }
 
     return run
 
@@ -65,14 +69,20 @@ def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line)
         (RULER, " Answer: According to the coded text above, the three", TEMPLATE),
     ],
 )
-def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, model, tmp_path, line, begun, template):
+def test_chat_asks_in_the_template_and_begins_the_answer(
+    requests_of, model, tmp_path, line, begun, template
+):
     (model / "chat_template.jinja").write_text(template)
     requests, values = requests_of(*line, "--chat")
     for request in requests:
         text = byte_tokenizer().decode(request.prompt)
         head, _, tail = text.partition(" [end][assistant]")
         assert head.startswith("<s>[user] ") and text.count("<s>") == 1 and tail.startswith(begun)
-        assert begun not in head and len(head) > 99 and len(request.prompt) == values[request.key]["tokens"]
+        assert (
+            begun not in head
+            and len(head) > 99
+            and len(request.prompt) == values[request.key]["tokens"]
+        )
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
     record = json.loads((tmp_path / "results" / "toy" / line[0] / "as-it-is_chat.json").read_text())
     assert "chat" in record["comparable"] and record["chat"]
@@ -81,12 +91,29 @@ def test_chat_asks_in_the_template_and_begins_the_answer(requests_of, model, tmp
 def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
     """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut begins so, too."""
     (tmp_path / "data" / "longbench_e").mkdir(parents=True)
-    row = {"input": "", "context": "words " * 400, "answers": ["Paragraph 1"], "length": 1, "all_classes": None}
+    row = {
+        "input": "",
+        "context": "words " * 400,
+        "answers": ["Paragraph 1"],
+        "length": 1,
+        "all_classes": None,
+    }
     for task in longbench.TASKS:
-        change = {"trec": {"all_classes": ["Paragraph 1"]}, "passage_count": {"answers": ["1"]}}.get(task, {})
-        (tmp_path / "data" / "longbench_e" / f"{task}.jsonl").write_text(json.dumps(row | {"_id": task} | change))
-    requests, _ = requests_of("longbench_e", "--benchmarks", tmp_path / "data", "--chat", "--window", "1000")
-    plain = {request.key.split("/")[0] for request in requests if byte_tokenizer().decode(request.prompt)[3:4] != "["}
+        change = {
+            "trec": {"all_classes": ["Paragraph 1"]},
+            "passage_count": {"answers": ["1"]},
+        }.get(task, {})
+        (tmp_path / "data" / "longbench_e" / f"{task}.jsonl").write_text(
+            json.dumps(row | {"_id": task} | change)
+        )
+    requests, _ = requests_of(
+        "longbench_e", "--benchmarks", tmp_path / "data", "--chat", "--window", "1000"
+    )
+    plain = {
+        request.key.split("/")[0]
+        for request in requests
+        if byte_tokenizer().decode(request.prompt)[3:4] != "["
+    }
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
     assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 
@@ -95,7 +122,9 @@ CHANGED = (TEMPLATE.replace("['content']", f"['content']{how}") for how in ("[:9
 
 
 @pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}", *CHANGED, "[user]"])
-def test_chat_without_a_template_that_works_is_refused(model, call, tmp_path, monkeypatch, template):
+def test_chat_without_a_template_that_works_is_refused(
+    model, call, tmp_path, monkeypatch, template
+):
     monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     tokenizer = BaseModel(str(model)).tokenizer
     tokenizer.chat_template = template or None

@@ -22,7 +22,12 @@ class Largest(TorchDispatchMode):
 
 def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
     monkeypatch.setattr("experiments.training.loss.CHUNK_LOGITS", 8 * 300)
-    narrow = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1, "num_key_value_heads": 1}
+    narrow = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+    }
     tokens, held, passes = torch.arange(3, 131)[None], {}, {}
     for name in ("plain", "saving"):
         model, count = random_model(**narrow, num_hidden_layers=1), []
@@ -31,4 +36,7 @@ def test_it_never_holds_all_logits_and_recomputes_activations(monkeypatch):
         with Largest() as seen:
             step(model, tokens)
         held[name], passes[name] = seen.elements, len(count)
-    assert held["plain"] >= 128 * 300 > 128 * 128 >= held["saving"] and passes == {"plain": 1, "saving": 2}
+    assert held["plain"] >= 128 * 300 > 128 * 128 >= held["saving"] and passes == {
+        "plain": 1,
+        "saving": 2,
+    }

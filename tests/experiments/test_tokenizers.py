@@ -35,14 +35,25 @@ def model(tmp_path):
     (tmp_path / "books").mkdir()
     for book in (tmp_path / "book.txt", tmp_path / "books" / "one.txt"):
         book.write_text(f"{book.stem} {WORDS}")
-    row = {"input": "", "context": "a few words ", "answers": ["?"], "length": 1, "all_classes": ["?"], "_id": "0"}
+    row = {
+        "input": "",
+        "context": "a few words ",
+        "answers": ["?"],
+        "length": 1,
+        "all_classes": ["?"],
+        "_id": "0",
+    }
     rows = [row, row | {"_id": "1", "context": row["context"] * 200}]
     write_benchmarks(tmp_path / "data" / "open_llm")
     (tmp_path / "data" / "longbench_e").mkdir()
-    (tmp_path / "data" / "longbench_e" / "trec.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    (tmp_path / "data" / "longbench_e" / "trec.jsonl").write_text(
+        "".join(json.dumps(one) + "\n" for one in rows)
+    )
 
     def save(tokenizer, name="toy", vocabulary=300):
-        return checkpoint(tmp_path / name, tokenizer, max_position_embeddings=LENGTH, vocab_size=vocabulary)
+        return checkpoint(
+            tmp_path / name, tokenizer, max_position_embeddings=LENGTH, vocab_size=vocabulary
+        )
 
     return save
 
@@ -53,10 +64,14 @@ def measure(call, tmp_path):
 
     def run(name, folder, *more):
         options = [word.format(root=tmp_path) for word in COMMANDS[name].split()]
-        status, _, err = call(name, "--model", folder, *options, "--results", tmp_path / "results", *more)
+        status, _, err = call(
+            name, "--model", folder, *options, "--results", tmp_path / "results", *more
+        )
         last = err.splitlines()[-1] if err else ""
         if status:
-            assert status == 2 and last.startswith("error: ") and not (tmp_path / "results").exists(), err
+            assert (
+                status == 2 and last.startswith("error: ") and not (tmp_path / "results").exists()
+            ), err
             return last
         (file, *_) = sorted((tmp_path / "results" / folder.name / name).glob("*.json"))
         record = json.loads(file.read_text())
@@ -113,24 +128,36 @@ def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, 
     prepared = BaseModel(str(model(tokenizer))).tokenizer
     assert prepared(text).input_ids == prepared.encode(text) == [*before, *plain]
     assert prepared([text, text]).input_ids == 2 * [[*before, *plain]]
-    assert special_tokens.beginning(prepared) == before and special_tokens.beginning(prepared, bos=False) == []
+    assert (
+        special_tokens.beginning(prepared) == before
+        and special_tokens.beginning(prepared, bos=False) == []
+    )
 
 
-def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(model, measure):
+def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(
+    model, measure
+):
     plain, llama = model(byte_tokenizer(), "plain"), model(byte_tokenizer("<s> $A"), "llama")
     cases = (plain, []), (llama, ["--no-bos"]), (plain, ["--bos"]), (llama, [])
-    runs = [measure("perplexity", folder, *option, "--replace", "--method", "pi") for folder, option in cases]
+    runs = [
+        measure("perplexity", folder, *option, "--replace", "--method", "pi")
+        for folder, option in cases
+    ]
     records, measured = zip(*runs)
     assert measured[0] == measured[1] != measured[2] == measured[3]
     assert [record.get("bos") for record in records] == [None, None, True, True]
     assert all(("bos" in record["comparable"]) == ("bos" in record) for record in records)
 
 
-def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(model, measure, tmp_path):
+def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
+    model, measure, tmp_path
+):
     """The loop of jquesnelle/yarn, eval/perplexity.py, compute_perplexity with add_start_token."""
     record, rows = measure("perplexity", model(byte_tokenizer("<s> $A")), "--method", "original")
     network = random_model(max_position_embeddings=LENGTH)
-    text = byte_tokenizer()((tmp_path / "book.txt").read_text(), add_special_tokens=False).input_ids[:600]
+    text = byte_tokenizer()(
+        (tmp_path / "book.txt").read_text(), add_special_tokens=False
+    ).input_ids[:600]
     labels, sliding_window = torch.tensor([text]), record["stride"]
     for row in rows:
         nlls, prev_end_loc, max_tokenized_len = [], 0, row["length"] - 1
@@ -145,12 +172,16 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(mod
             if end_loc == len(text):
                 break
         assert (row["windows"], row["tokens"]) == (len(nlls), len(text))
-        assert row["window"]["mean"] == pytest.approx(float(torch.stack(nlls).mean().exp()), rel=1e-4)
+        assert row["window"]["mean"] == pytest.approx(
+            float(torch.stack(nlls).mean().exp()), rel=1e-4
+        )
 
 
 def test_a_text_to_train_on_begins_with_bos(model, measure, read, tmp_path):
     measure("finetune", model(byte_tokenizer("<s> $A")), "--batch", "3", "--length", "512")
-    text = byte_tokenizer()((tmp_path / "books" / "one.txt").read_text(), add_special_tokens=False).input_ids
+    text = byte_tokenizer()(
+        (tmp_path / "books" / "one.txt").read_text(), add_special_tokens=False
+    ).input_ids
     cut = {tuple([BOS, *text][begin : begin + 512]) for begin in range(0, 3 * 512, 512)}
     assert cut == {tuple(row) for row in read}
 
@@ -190,8 +221,12 @@ def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path):
 
 def test_a_text_that_was_trained_on_is_known_however_it_was_written(model, measure, tmp_path):
     (tmp_path / "books" / "one.txt").unlink()
-    pyarrow.parquet.write_table(pyarrow.table({"text": [WRITTEN]}), tmp_path / "books" / "one.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": [WRITTEN]}), tmp_path / "books" / "one.parquet"
+    )
     measure("finetune", model(byte_tokenizer()))
     (tmp_path / "results").rename(tmp_path / "of training")
     (tmp_path / "plain.txt").write_text(LINES)
-    assert "was trained on" in measure("perplexity", tmp_path / "tuned", "--texts", tmp_path / "plain.txt")
+    assert "was trained on" in measure(
+        "perplexity", tmp_path / "tuned", "--texts", tmp_path / "plain.txt"
+    )

@@ -9,7 +9,12 @@ from experiments.kit import records
 from experiments.kit.base_model import BaseModel
 from experiments.kit.records import ROOT
 
-RECORD = {"identity": "x", "options": {}, "scores": {"mean": 1.5, "per": [1.0, 2.0], "name": "a"}, "seconds": 3.0}
+RECORD = {
+    "identity": "x",
+    "options": {},
+    "scores": {"mean": 1.5, "per": [1.0, 2.0], "name": "a"},
+    "seconds": 3.0,
+}
 
 
 @pytest.fixture
@@ -28,7 +33,12 @@ def test_time_and_place_may_differ_and_scores_within_the_tolerance(verify):
     status, out, _ = verify(RECORD | {"seconds": 9, "environment": {"device": "b"}})
     assert status == 0 and "1 records" in out
     assert verify(RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}})[0] == 0
-    assert verify(RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}}, RECORD, "--tolerance", "1e-4")[0] == 1
+    assert (
+        verify(
+            RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}}, RECORD, "--tolerance", "1e-4"
+        )[0]
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,17 +55,23 @@ def test_another_structure_is_no_agreement(verify, changed):
         assert verify(*pair)[0] == 1
 
 
-@pytest.mark.parametrize("broken", ["[]", json.dumps(RECORD).replace("1.5", "NaN"), json.dumps(RECORD)[:40]])
+@pytest.mark.parametrize(
+    "broken", ["[]", json.dumps(RECORD).replace("1.5", "NaN"), json.dumps(RECORD)[:40]]
+)
 def test_a_record_that_is_none_is_named(verify, broken):
     for pair in ((broken, RECORD), (RECORD, broken)):
         status, _, err = verify(*pair)
         assert status == 2 and "a.json" in err and err.count("\n") == 1
 
 
-def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(call, tmp_path, monkeypatch):
+def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(
+    call, tmp_path, monkeypatch
+):
     """Into a folder of the code that measures; the second call measures nothing."""
     monkeypatch.setattr(
-        verify_module, "MEASURED", ("passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1",)
+        verify_module,
+        "MEASURED",
+        ("passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1",),
     )
     monkeypatch.setattr(records, "code_hash", lambda program: "code")
     monkeypatch.setattr(records, "ROOT", tmp_path)

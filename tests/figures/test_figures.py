@@ -39,12 +39,17 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
     (pdf, png), _ = command.write(name, Results.of("llama2-7b"), tmp_path)
     assert b"CreationDate" not in pdf.read_bytes()
     now, committed = imread(png), imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
-    assert now.shape == committed.shape and (np.abs(now - committed).max(axis=-1) > 0.1).mean() < 1e-4
+    assert (
+        now.shape == committed.shape and (np.abs(now - committed).max(axis=-1) > 0.1).mean() < 1e-4
+    )
 
 
 def test_figures_1_and_3_show_the_papers_pairs_under_both_strategies():
     titles = [axes.get_title("left") for axes in figure_1.build(Results.of("llama2-7b")).axes]
-    assert all(f"{LLAMA2.wavelength[pair]:,.0f}" in title for pair, title in zip((22, 50), titles, strict=True))
+    assert all(
+        f"{LLAMA2.wavelength[pair]:,.0f}" in title
+        for pair, title in zip((22, 50), titles, strict=True)
+    )
     for panel, pair in zip(frequency.build(Results.of("llama2-7b")).axes, (6, 22)):
         heights = np.array([[bar.get_height() for bar in bars] for bars in panel.containers])
         theta = LLAMA2.inv_freq[[pair]]
@@ -64,7 +69,10 @@ def test_disturbance_is_drawn_pair_by_pair_at_each_factor_of_the_model():
             if module is disturbance:
                 assert lines.keys() == {"PI", "YaRN", "DPRoPE (t = 0)"}
             else:  # past λ > L, extrapolation costs hundreds of times more
-                assert (lines["extrapolation"].get_ydata()[50:] > 100 * lines["interpolation"].get_ydata()[50:]).all()
+                assert (
+                    lines["extrapolation"].get_ydata()[50:]
+                    > 100 * lines["interpolation"].get_ydata()[50:]
+                ).all()
 
 
 def average(geometry, method="dprope", **options):
@@ -74,7 +82,9 @@ def average(geometry, method="dprope", **options):
 
 
 def points(axes):
-    return sorted((float(bars[0].get_xdata()[0]), float(bars[0].get_ydata()[0])) for bars in axes.containers)
+    return sorted(
+        (float(bars[0].get_xdata()[0]), float(bars[0].get_ydata()[0])) for bars in axes.containers
+    )
 
 
 def test_scores_stand_over_disturbances_the_papers_beside_ours():
@@ -82,28 +92,55 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     paper, ours, paper_methods, our_methods = disturbance_longbench_e.build(results).axes
 
     lines = (ROOT / "results/paper/n_hat_longbench_e.csv").read_text().splitlines()[1:]
-    printed = {int(n): float(value) for n, metric, value, _ in (line.split(",") for line in lines) if metric == "Avg."}
+    printed = {
+        int(n): float(value)
+        for n, metric, value, _ in (line.split(",") for line in lines)
+        if metric == "Avg."
+    }
     expected = sorted((average(LLAMA2, n_hat=n), value) for n, value in printed.items())
-    assert np.array(points(paper)) == pytest.approx(np.array(expected), rel=1e-6) and len(expected) == 6
+    assert (
+        np.array(points(paper)) == pytest.approx(np.array(expected), rel=1e-6)
+        and len(expected) == 6
+    )
     assert {text.get_text() for text in paper.texts} == {str(n) for n in printed}
-    methods = [(average(LLAMA2, "pi"), 30.71), (average(LLAMA2, "yarn"), 30.50)]  # of the paper's Table 1, 13B at s = 2
+    methods = [
+        (average(LLAMA2, "pi"), 30.71),
+        (average(LLAMA2, "yarn"), 30.50),
+    ]  # of the paper's Table 1, 13B at s = 2
     assert np.array(points(paper_methods)[-2:]) == pytest.approx(np.array(methods), rel=1e-3)
 
-    runs = [run for run in results.records("longbench_e") if run.get("training", {}).get("seed") == 0]
-    runs = [run for run in runs if run["factor"] == 2 and run["method"] != "clex" and "intervals" not in run["options"]]
+    runs = [
+        run for run in results.records("longbench_e") if run.get("training", {}).get("seed") == 0
+    ]
+    runs = [
+        run
+        for run in runs
+        if run["factor"] == 2 and run["method"] != "clex" and "intervals" not in run["options"]
+    ]
     expected = sorted(
-        (average(results.model.geometry, run["method"], **run["options"]), run["scores"]["averages"]["Avg."]["mean"])
+        (
+            average(results.model.geometry, run["method"], **run["options"]),
+            run["scores"]["averages"]["Avg."]["mean"],
+        )
         for run in runs
     )
     assert np.array(points(our_methods)) == pytest.approx(np.array(expected), rel=1e-6)
-    assert {text.get_text() for text in our_methods.texts} == {"PI", "YaRN", "DPRoPE (t = 0)", "DPRoPE (n̂)"}
+    assert {text.get_text() for text in our_methods.texts} == {
+        "PI",
+        "YaRN",
+        "DPRoPE (t = 0)",
+        "DPRoPE (n̂)",
+    }
     assert len(points(ours)) == sum("n_hat" in run["options"] for run in runs) > 5
 
 
 def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the_recorded_cells():
     results = Results.of("smollm2")
     figure, runs = passkey.build(results), results.records("passkey")
-    papers, varied = [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()], {*results.model.ablated, "file"}
+    papers, varied = (
+        [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()],
+        {*results.model.ablated, "file"},
+    )
     listed = [run for run in runs if run["options"] in papers or not varied & {*run["options"]}]
     drawn, state = {}, ""
     for axes in [axes for axes in figure.axes if axes.containers]:
@@ -113,7 +150,11 @@ def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the
         check([[bars[0].get_color() for bars in axes.containers]])
     expected = {}
     state = {False: "without training", True: "fine-tuned"}
-    titles = {f"{state['training' in run]}, s = {run['factor']:g}" for run in listed if run["method"] != "original"}
+    titles = {
+        f"{state['training' in run]}, s = {run['factor']:g}"
+        for run in listed
+        if run["method"] != "original"
+    }
     for run in listed:
         shares = [row["mean"] for row in run["scores"]["by_length"]]
         own = [f"{state['training' in run]}, s = {run['factor']:g}"]
@@ -122,8 +163,16 @@ def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the
     assert drawn == {key: pytest.approx(np.mean(seeds, axis=0)) for key, seeds in expected.items()}
 
     plain = {(run["method"], "training" in run): run for run in runs if not run["options"]}
-    heat = {axes.get_title(loc="left"): axes.images[0].get_array() for axes in figure.axes if axes.images}
+    heat = {
+        axes.get_title(loc="left"): axes.images[0].get_array()
+        for axes in figure.axes
+        if axes.images
+    }
     original = plain["original", False]
     for title, run in (("original", original), ("YaRN, s = 2", plain["yarn", False])):
-        cells = {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
-        assert heat[title].tolist() == [[cells[d, n] for n in original["lengths"]] for d in original["depths"]]
+        cells = {
+            (cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]
+        }
+        assert heat[title].tolist() == [
+            [cells[d, n] for n in original["lengths"]] for d in original["depths"]
+        ]

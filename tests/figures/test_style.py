@@ -30,10 +30,16 @@ def test_names_at_the_ends_of_curves_do_not_hide_each_other():
     figure, axes = plt.subplots(layout="none")
     axes.set_ylim(0, 1)
     names = [f"curve {index} of a long name" for index in range(5)]
-    style.name_curves(axes, {name: (1.0, 0.02 * index) for index, name in enumerate(names)}, dict.fromkeys(names, "k"))
+    style.name_curves(
+        axes,
+        {name: (1.0, 0.02 * index) for index, name in enumerate(names)},
+        dict.fromkeys(names, "k"),
+    )
     figure.draw_without_rendering()
     boxes = sorted((Text.get_window_extent(text) for text in axes.texts), key=lambda box: box.y0)
-    assert len(boxes) == 5 and all(low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(boxes))
+    assert len(boxes) == 5 and all(
+        low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(boxes)
+    )
     plt.close(figure)
 
 
@@ -60,7 +66,9 @@ def distance(one: str, other: str) -> float:
 
 def lab(colour: str, eyes: np.ndarray) -> np.ndarray:
     rgb = np.array(matplotlib.colors.to_rgb(colour))
-    linear = np.clip(eyes @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1)
+    linear = np.clip(
+        eyes @ np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4), 0, 1
+    )
     xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]] @ linear
     ratio = xyz / [0.9505, 1.0, 1.089]
     x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)

@@ -27,15 +27,30 @@ def test_what_does_not_agree_is_of_these_kinds(by_name):
         ("LongBench-E over n̂", "Avg. of n̂ = 80 repeats the LongBench-E table"): "rounding",
         ("LongBench-E over b", "Avg. of b = 360 repeats the LongBench-E table"): "rounding",
         # 1 - 6.71 / 25.55 is 73.7 %, 1 - 22.92 / 35.44 is 35.3 %, 30.12 / 27.57 is 1.0925.
-        ("abstract", "less disturbance than the strong baselines at 8k, by up to (mean over pairs)"): "omission",
-        ("abstract", "less disturbance than the strong baselines at 16k, by up to (mean over pairs)"): "omission",
+        (
+            "abstract",
+            "less disturbance than the strong baselines at 8k, by up to (mean over pairs)",
+        ): "omission",
+        (
+            "abstract",
+            "less disturbance than the strong baselines at 16k, by up to (mean over pairs)",
+        ): "omission",
         ("abstract", "LongBench-E above existing methods, by up to (Avg.)"): "omission",
         # CLEX has 28.75, DPRoPE at s = 2 27.61.
         ("introduction, section 4", "LongBench-E above existing methods (Avg.>4k)"): "omission",
         ("section 4.2", "LongBench-E best at each extension (Avg.>4k)"): "omission",
-        ("section 4.2", next(what for _, what in by_name if "LLaMA2-13B, 16k: DPRoPE keeps" in what)): "judgement",
+        (
+            "section 4.2",
+            next(what for _, what in by_name if "LLaMA2-13B, 16k: DPRoPE keeps" in what),
+        ): "judgement",
     }
-    assert audit.kinds(list(by_name.values())) == {"slip": 3, "omission": 5, "tie": 2, "rounding": 2, "judgement": 1}
+    assert audit.kinds(list(by_name.values())) == {
+        "slip": 3,
+        "omission": 5,
+        "tie": 2,
+        "rounding": 2,
+        "judgement": 1,
+    }
     rows = audit.build(list(by_name.values())).blocks[0].rows
     assert len(rows) == len(wrong) and all(f.why for f in by_name.values() if not f.holds)
 

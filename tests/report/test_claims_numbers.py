@@ -27,14 +27,20 @@ def by_setting(model, experiment, trained):
     for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
         run = json.loads(file.read_text())
         seed = run["training"]["seed"] if "training" in run else -1
-        if (seed >= 0) == trained and (experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]):
-            runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[seed] = run
+        if (seed >= 0) == trained and (
+            experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]
+        ):
+            runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[
+                seed
+            ] = run
     return runs
 
 
 def pair(runs, ours, other, factor):
     """The records of two settings by the seeds that both have; empty where one is not there."""
-    both = [runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)]
+    both = [
+        runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)
+    ]
     return [[each[seed] for each in both] for seed in sorted(both[0].keys() & both[1].keys())]
 
 
@@ -50,7 +56,10 @@ def of_sample(values):
 
 def at_holms_level(estimates, key):
     """(mean, low, high) of one of several estimates that are decided together."""
-    p = {name: 2 * stats.t.sf(abs(mean) / error, freedom) for name, (mean, error, freedom) in estimates.items()}
+    p = {
+        name: 2 * stats.t.sf(abs(mean) / error, freedom)
+        for name, (mean, error, freedom) in estimates.items()
+    }
     for rank, name in enumerate(sorted(p, key=p.get)):
         level = 0.05 / (len(p) - rank)
         if p[name] > level or name == key:
@@ -79,7 +88,9 @@ def test_losses(claims, key, model):
         rivals = RIVALS[:2] if key == "perplexity" else [*RIVALS[:2], own]
         for rival in rivals:
             pairs = pair(runs, own if key == "perplexity" else zero, rival, factor)
-            if gaps := [(by_book(ours, model) - by_book(others, model))[:, 1] for ours, others in pairs]:
+            if gaps := [
+                (by_book(ours, model) - by_book(others, model))[:, 1] for ours, others in pairs
+            ]:
                 gaps = np.array(gaps)
                 assert gaps.shape == (3 if trained else 1, BOOKS[model])
                 errors = [of_sample(gaps.mean(axis=axis)) for axis in range(1 + trained)]
@@ -93,7 +104,9 @@ def test_losses(claims, key, model):
 
 def untrained(experiment, method, options=None):
     """SmolLM2's record at s = 2."""
-    return by_setting("smollm2", experiment, trained=False)[method, json.dumps(options or {}), 2][-1]
+    return by_setting("smollm2", experiment, trained=False)[method, json.dumps(options or {}), 2][
+        -1
+    ]
 
 
 def test_short_text(claims):
@@ -105,7 +118,9 @@ def test_short_text(claims):
         errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
         family[rival] = estimate(np.mean([group.mean() for group in groups]), *errors)
     row = claims.loc["open_llm", "smollm2"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(at_holms_level(family, "yarn"), rel=1e-3)
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
+        at_holms_level(family, "yarn"), rel=1e-3
+    )
 
 
 def test_ruler_is_over_tasks_at_the_extended_length(claims):
@@ -116,7 +131,9 @@ def test_ruler_is_over_tasks_at_the_extended_length(claims):
     gaps = {rival: tasks("dprope", N_HAT[2]) - tasks(rival) for rival in ("pi", "yarn")}
     family = {rival: estimate(gap.mean(), of_sample(gap)) for rival, gap in gaps.items()}
     row = claims.loc["ruler", "smollm2"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(at_holms_level(family, "yarn"), rel=1e-3)
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
+        at_holms_level(family, "yarn"), rel=1e-3
+    )
     assert row["measured_on"] == "without training, 13 tasks"
 
 
@@ -130,4 +147,6 @@ def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
     text, length, _ = zip(*windows.index.str.rsplit("/", n=2))
     sums = windows.groupby([np.array(length).astype(int), np.array(text)]).sum()
     by_length = np.exp((sums["loss"] / sums["tokens"]).groupby(level=0).mean())
-    assert re.search(rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$", printed, re.MULTILINE)
+    assert re.search(
+        rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$", printed, re.MULTILINE
+    )

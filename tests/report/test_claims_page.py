@@ -17,7 +17,8 @@ def test_each_claim_has_a_row_with_its_verdict_on_each_model():
     page, table = (RESULTS / "claims.md").read_text(), pd.read_csv(RESULTS / "claims.csv")
     rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
     assert [re.findall(r"\*\*(.*?)\*\*", row) for row in rows] == [
-        list(of_claim["outcome"][of_claim["model"].notna()]) for _, of_claim in table.groupby("key", sort=False)
+        list(of_claim["outcome"][of_claim["model"].notna()])
+        for _, of_claim in table.groupby("key", sort=False)
     ]
     counted = dict(re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE))
     assert Counter(table["outcome"]) == {verdict: int(count) for verdict, count in counted.items()}
@@ -26,7 +27,9 @@ def test_each_claim_has_a_row_with_its_verdict_on_each_model():
 
 def test_without_records_no_claim_is_tested(tmp_path):
     tested = claims_page.tested(Recorder(tmp_path).results().folder)
-    assert [one.claim.key for claim in tested for one in claim if one.model] == ["least_disturbance"]
+    assert [one.claim.key for claim in tested for one in claim if one.model] == [
+        "least_disturbance"
+    ]
     assert pages.claims(tested).count("It takes") == len(CLAIMS) - 1
 
 
@@ -38,5 +41,7 @@ def test_a_quick_run_has_no_best_and_no_verdict(tmp_path, run):
     folder = recorder.results().folder
     written = pages.pages(folder)
     assert (
-        ("**50.0**" in written[folder / "mine" / "README.md"]) == (folder / "claims.md" in written) == (run == "whole")
+        ("**50.0**" in written[folder / "mine" / "README.md"])
+        == (folder / "claims.md" in written)
+        == (run == "whole")
     )

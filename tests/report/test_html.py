@@ -14,7 +14,10 @@ from experiments.kit.records import RESULTS, ROOT
 from report import html
 from tests.analysis.recorder import Recorder, score
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
 # Sorts a column of signed numbers up and down and back, and says what it has seen in the page's title.
 PROBE = """<script>
 const problems = [];
@@ -58,7 +61,9 @@ class Reader(HTMLParser):
 def committed():
     """The generated pages as they are committed; tests/report/test_pages.py compares them with what is rendered."""
     files = [ROOT / "README.md", *RESULTS.rglob("*.md"), *(ROOT / "experiments").rglob("*.md")]
-    return {file: file.read_text() for file in files if file.read_text().startswith("<!-- written by")}
+    return {
+        file: file.read_text() for file in files if file.read_text().startswith("<!-- written by")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +73,21 @@ def report(committed):
         return html.build(RESULTS)
 
 
-def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(committed, report):
+def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(
+    committed, report
+):
     written, reader = "\n".join(committed.values()), Reader(report)
     for tag, mark in (("table", r"^\| -"), ("img", r"!\["), ("h2", r"^## ")):
-        assert [name for name, _ in reader.tags].count(tag) >= len(re.findall(mark, written, re.MULTILINE)) > 10
+        assert (
+            [name for name, _ in reader.tags].count(tag)
+            >= len(re.findall(mark, written, re.MULTILINE))
+            > 10
+        )
     assert all(source.startswith("data:image/png;base64,") for source in reader.all("src"))
     ids, links = reader.all("id"), reader.all("href")
-    assert len(ids) == len(set(ids)) and {link[1:] for link in links if link.startswith("#")} <= set(ids)
+    assert len(ids) == len(set(ids)) and {
+        link[1:] for link in links if link.startswith("#")
+    } <= set(ids)
     assert all(link.startswith(("#", "https://")) for link in links)
 
 
@@ -83,16 +96,22 @@ def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
         "1/README.md": "# One\n## The n̂ of it\n## The n̂ of it\n[b](../2/README.md#a-b-c) [top](../2/README.md)",
         "2/README.md": f"# Two\n## A b, `c`\n[back](../1/README.md#the-n̂-of-it-1) [code]({ROOT}/core/x.py) [x](#a-b-c)",
     }
-    monkeypatch.setattr(html, "pages", lambda folder: {folder / file: text for file, text in texts.items()})
+    monkeypatch.setattr(
+        html, "pages", lambda folder: {folder / file: text for file, text in texts.items()}
+    )
     reader = Reader(html.build(tmp_path))
     in_text = [attrs["href"][1:] for tag, attrs in reader.tags if tag == "a"][-4:]
     tags_of = {attrs["id"]: tag for tag, attrs in reader.tags if "id" in attrs}
-    assert [tags_of[name] for name in in_text] == ["h2", "article", "h2", "h2"] and in_text[0] == in_text[3]
+    assert [tags_of[name] for name in in_text] == ["h2", "article", "h2", "h2"] and in_text[
+        0
+    ] == in_text[3]
     assert in_text[2].endswith("-1") and ("span", {"title": "core/x.py"}) in reader.tags
     private = tmp_path / "private.png"
     private.write_bytes(b"secret")
     for image in ("no.png", f"%2F{private}", "../private.png"):
-        monkeypatch.setattr(html, "pages", lambda folder, image=image: {folder / "1/README.md": f"![plot]({image})"})
+        monkeypatch.setattr(
+            html, "pages", lambda folder, image=image: {folder / "1/README.md": f"![plot]({image})"}
+        )
         with pytest.raises(InputError, match="no image"):
             html.build(tmp_path)
 
@@ -103,14 +122,22 @@ def test_what_records_say_is_no_markup(tmp_path):
     recorder.add("perplexity_of_code", "my-<img src=x>", {"bits per byte": score(1)})
     recorder.add("![x](%2Fetc%2Fhostname)", "pi", {"share": score(1)})
     reader = Reader(html.build(recorder.results().folder))
-    assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == ["script"] and title in reader.text
+    assert [tag for tag, _ in reader.tags if tag in ("script", "b", "img")] == [
+        "script"
+    ] and title in reader.text
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome here")
 def test_in_a_browser_tables_sort_and_intervals_are_drawn(report, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(report.replace("<head>", f"<head>{PROBE}", 1))
-    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom")
+    options = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--dump-dom",
+    )
     command = [BROWSER, *options, "--window-size=800,1000", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     seen = json.loads(entities.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))

@@ -13,7 +13,10 @@ from tests.analysis.recorder import Recorder, score
 
 def test_the_committed_pages_are_what_is_rendered():
     rendered = pages.pages(RESULTS)
-    assert {ROOT / "README.md", *(RESULTS / model / "README.md" for model in results.models())} <= rendered.keys()
+    assert {
+        ROOT / "README.md",
+        *(RESULTS / model / "README.md" for model in results.models()),
+    } <= rendered.keys()
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
@@ -21,7 +24,10 @@ def test_the_committed_pages_are_what_is_rendered():
 def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkeypatch):
     recorder = Recorder(tmp_path / "records", title="my | *model* <b>", n_hat={})
     for method, share in (("original", 0.0), ("linear-ramp", 1.0)):
-        rows = [{"length": length, "mean": share, "low": 0, "high": 1, "n": 10} for length in (8192, 16384)]
+        rows = [
+            {"length": length, "mean": share, "low": 0, "high": 1, "n": 10}
+            for length in (8192, 16384)
+        ]
         depths = [row | {"depth": 0.5} for row in rows]
         recorder.add("passkey", method, {"by_length": rows, "by_depth": depths})
         recorder.add("perplexity_of_code", method, {"bits per byte": score(0.8 + share, 0.1)})
@@ -32,10 +38,20 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     written = pages.pages(stranger)
     (file, text), *claims = written.items()
     assert file == stranger / "mine" / "README.md"
-    assert [file for file, _ in claims] == [stranger / "claims.md", stranger / "claims.csv", stranger / "all.csv"]
-    assert "\n# my \\| \\*model\\* \\<b\\>" in text and "linear-ramp" in text.lower() and "10/10" in text
+    assert [file for file, _ in claims] == [
+        stranger / "claims.md",
+        stranger / "claims.csv",
+        stranger / "all.csv",
+    ]
+    assert (
+        "\n# my \\| \\*model\\* \\<b\\>" in text
+        and "linear-ramp" in text.lower()
+        and "10/10" in text
+    )
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
-    assert "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text  # which was not rendered
+    assert (
+        "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text
+    )  # which was not rendered
     monkeypatch.chdir(stranger.parent)
     assert pages.pages(Path(stranger.name)) == written
 
@@ -44,6 +60,9 @@ def test_no_page_with_an_empty_link_or_a_false_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "a.md").write_text("[there]({{ target }}) {% do holds(right, 'all is well') %}")
     assert "[there](x)" in pages._render("a.md", {"target": "x", "right": True}, tmp_path)
-    for names, refusal in (({"target": "", "right": True}, "nowhere"), ({"target": "x", "right": False}, "no longer")):
+    for names, refusal in (
+        ({"target": "", "right": True}, "nowhere"),
+        ({"target": "x", "right": False}, "no longer"),
+    ):
         with pytest.raises(InputError, match=refusal):
             pages._render("a.md", names, tmp_path)

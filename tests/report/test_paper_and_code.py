@@ -11,7 +11,10 @@ from report import paper_and_code
 def by_hand(inv_freq, factor, epsilon):
     """Equation (7) as it is printed, with histograms counted by NumPy: 10⁻³ nat of each pair."""
     histograms = []
-    for frequencies, length in ((inv_freq, round(4096 * factor)), (published.GEOMETRY.inv_freq, 4096)):
+    for frequencies, length in (
+        (inv_freq, round(4096 * factor)),
+        (published.GEOMETRY.inv_freq, 4096),
+    ):
         angles = np.arange(length) * frequencies[:, None] % (2 * np.pi)
         counts = [np.histogram(pair, bins=360, range=(0, 2 * np.pi))[0] for pair in angles]
         histograms.append(np.array(counts) / length)
@@ -33,7 +36,9 @@ def test_equation_7_at_8k_by_hand(epsilon, known):
 def test_no_epsilon_gives_the_table_by_equation_7():
     assert max(paper_and_code.missed("released", 1e-8)) < 0.005
     off = [paper_and_code.missed("equation", epsilon) for epsilon in paper_and_code.EPSILONS]
-    assert min(off[-1]) == pytest.approx(3.88, abs=0.01) and min(off[0]) == pytest.approx(0.34, abs=0.01)
+    assert min(off[-1]) == pytest.approx(3.88, abs=0.01) and min(off[0]) == pytest.approx(
+        0.34, abs=0.01
+    )
     best = paper_and_code.best_epsilon()
     assert 3e-4 < best < 5e-4 and max(paper_and_code.missed("equation", best)) > 0.1
     assert all(max(each) > max(paper_and_code.missed("equation", best)) for each in off)

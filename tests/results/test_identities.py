@@ -19,7 +19,9 @@ def test_every_identity_is_that_of_what_the_record_states():
     copies = {file for file, record in RECORDS.items() if record.get("same_selection_as")}
     measured = {computed(record) for file, record in RECORDS.items() if file not in copies}
     for file, record in RECORDS.items():
-        if file in copies:  # it keeps the identity of the run that it copies, whose method it is under another name
+        if (
+            file in copies
+        ):  # it keeps the identity of the run that it copies, whose method it is under another name
             assert record["identity"] in measured, file
         else:
             assert record["identity"] == computed(record), file
@@ -32,4 +34,6 @@ def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():
         if "base" in record:
             assert record["base"].keys() >= {"tokenizer", "config"}, file
         if record["experiment"] in ("passkey", "ruler", "longbench_e"):
-            assert record["data"].keys() >= {"samples", "sha256"} and record["data"]["samples"], file
+            assert record["data"].keys() >= {"samples", "sha256"} and record["data"]["samples"], (
+                file
+            )

@@ -7,7 +7,9 @@ import pytest
 
 from analysis import results
 
-ALL = [(measured.model.name, name) for measured in results.every() for name in measured.experiments()]
+ALL = [
+    (measured.model.name, name) for measured in results.every() for name in measured.experiments()
+]
 
 
 def records(model, experiment):
@@ -23,7 +25,9 @@ def test_every_interval_holds_its_mean(model, experiment):
     def check(value):
         if isinstance(value, dict) and {"mean", "low", "high"} <= value.keys():
             assert value["low"] <= value["mean"] + 1e-9 and value["mean"] <= value["high"] + 1e-9
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        for inner in (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        ):
             if isinstance(inner, (dict, list)):
                 check(inner)
 
@@ -36,7 +40,10 @@ def test_ruler_is_the_mean_of_its_tasks(model):
     for record in records(model, "ruler"):
         scores = record["scores"]
         assert [*scores["tasks"]] == [str(length) for length in record["lengths"]]
-        means = {length: np.mean([s["mean"] for s in tasks.values()]) for length, tasks in scores["tasks"].items()}
+        means = {
+            length: np.mean([s["mean"] for s in tasks.values()])
+            for length, tasks in scores["tasks"].items()
+        }
         for length, mean in means.items():
             assert [*scores["tasks"][length]] == record["tasks"]
             assert scores["lengths"][length]["mean"] == pytest.approx(mean)
@@ -64,7 +71,9 @@ def test_benchmarks_are_the_means_of_their_documents(model):
         if "average" in record["scores"]:
             assert record["scores"]["average"]["mean"] == pytest.approx(np.mean(means))
         for task, documents in record.get("by_document", {}).items():
-            assert record["scores"][task]["mean"] == pytest.approx(100 * np.mean(documents), abs=5e-3)  # rounded
+            assert record["scores"][task]["mean"] == pytest.approx(
+                100 * np.mean(documents), abs=5e-3
+            )  # rounded
             assert record["scores"][task]["n"] == len(documents)
 
 
@@ -72,5 +81,9 @@ def test_benchmarks_are_the_means_of_their_documents(model):
 def test_longbench_buckets_are_the_means_of_their_tasks(model):
     for record in records(model, "longbench_e"):
         for bucket, score in record["scores"]["buckets"].items():
-            tasks = [task[bucket]["mean"] for task in record["scores"]["tasks"].values() if bucket in task]
+            tasks = [
+                task[bucket]["mean"]
+                for task in record["scores"]["tasks"].values()
+                if bucket in task
+            ]
             assert score["mean"] == pytest.approx(np.mean(tasks))

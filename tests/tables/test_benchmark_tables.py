@@ -14,10 +14,16 @@ def texts(line):
 
 
 def test_published_rows_are_the_papers_and_stand_above(recorder):
-    recorder.add("longbench_e", "pi", {"buckets": {"0-4k": score(1)}, "averages": {}, "tasks": {"qasper": {}}})
+    recorder.add(
+        "longbench_e",
+        "pi",
+        {"buckets": {"0-4k": score(1)}, "averages": {}, "tasks": {"qasper": {}}},
+    )
     table = longbench_e.build(recorder.results())
     blocks = rows(table)
-    assert list(blocks)[:2] == ["LLaMA2-7B, published", "LLaMA2-13B, published"] and len(blocks) == 3
+    assert (
+        list(blocks)[:2] == ["LLaMA2-7B, published", "LLaMA2-13B, published"] and len(blocks) == 3
+    )
     assert table.paper == "Table 1"
     _, *lines = blocks["LLaMA2-7B, published"]
     seven = {line[0].text: line[1:] for line in lines}
@@ -33,8 +39,13 @@ def test_an_ablation_stands_below_the_papers(recorder):
     scores = {"buckets": {"8k+": score(36)}, "averages": {}}
     recorder.add("longbench_e", "dprope", scores, seed=0)  # states no b: the default's, 360
     published, measured = intervals_longbench_e.build(recorder.results()).blocks
-    assert texts(published.rows[0]) == ["90", "31.47", "31.26", "30.44", "31.06"] and published.header[0] == "b"
-    assert [line[0].text for line in measured.rows] == ["90", "360", "720"] and measured.rows[1][1].text == "36.0"
+    assert (
+        texts(published.rows[0]) == ["90", "31.47", "31.26", "30.44", "31.06"]
+        and published.header[0] == "b"
+    )
+    assert [line[0].text for line in measured.rows] == ["90", "360", "720"] and measured.rows[1][
+        1
+    ].text == "36.0"
     assert "s = 2" in measured.title
 
 
@@ -47,16 +58,32 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     ):
         lengths = {"4096": score(at_4k), "8192": score(at_8k)}
         scores = {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}
-        recorder.add("ruler", method, scores, samples=5, tasks=["vt", "cwe"], comparable=["samples"])
+        recorder.add(
+            "ruler", method, scores, samples=5, tasks=["vt", "cwe"], comparable=["samples"]
+        )
     other = {"lengths": {"512": score(99)}, "average": score(99)}
-    recorder.add("ruler", "pi", other, samples=1, tasks=["vt", "cwe"], comparable=["samples"], file="other")
+    recorder.add(
+        "ruler", "pi", other, samples=1, tasks=["vt", "cwe"], comparable=["samples"], file="other"
+    )
     table = ruler.build(recorder.results())
-    header, original, yarn, dprope, mine = rows(table)["A Model, measured without training, 2 of 13 tasks"]
-    assert header == ("Method", "4k", "8k", "Avg.", "Effective, ≥ 42.0")  # what the original scores at L
+    header, original, yarn, dprope, mine = rows(table)[
+        "A Model, measured without training, 2 of 13 tasks"
+    ]
+    assert header == (
+        "Method",
+        "4k",
+        "8k",
+        "Avg.",
+        "Effective, ≥ 42.0",
+    )  # what the original scores at L
     names = [line[0].text for line in (original, yarn, dprope, mine)]
     assert names == ["Original", "YaRN (s = 2)", "DPRoPE (t = 0) (s = 2)", "My-method (s = 2)"]
     assert (original[1].text, original[1].small, original[1].bold) == ("60.0", "[59.0, 61.0]", True)
-    assert (original[2].text, original[2].small, original[2].bold) == ("42.0", "[41.0, 43.0]", False)
+    assert (original[2].text, original[2].small, original[2].bold) == (
+        "42.0",
+        "[41.0, 43.0]",
+        False,
+    )
     effective = [f"{line[-1].text} {line[-1].small}" for line in (original, yarn, dprope, mine)]
     assert effective == ["8k [4k]", "8k [4k]", "8k [8k]", "– [–]"]
     assert dprope[2].bold and original[3].bold and not yarn[3].bold

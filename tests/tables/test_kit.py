@@ -21,7 +21,9 @@ HOSTILE = (
     "*bold* [link](x) `code`",
     "n̂ = 28, s·k, L' → 10⁻³ “…” λ θ ρ ‖",
 )
-needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs a LaTeX installation"
+)
 
 
 def hostile(*texts, **fields):
@@ -45,14 +47,22 @@ def cells(text):
 def in_latex(text):
     """The cells of a table's rows, their markup taken away."""
     lines = [line.partition(r" \\")[0] for line in text.splitlines() if " & " in line]
-    cells = [[cell.replace("$-$", "−").replace("--", "–") for cell in line.split(" & ")] for line in lines]
+    cells = [
+        [cell.replace("$-$", "−").replace("--", "–") for cell in line.split(" & ")]
+        for line in lines
+    ]
     bare = [[re.sub(r"\\textbf\{(.*?)\}", r"\1", cell) for cell in line] for line in cells]
-    return [[re.sub(r"\\withinterval\{(.*?)\}\{(.*)\}", r"\1 \2", cell) for cell in line] for line in bare]
+    return [
+        [re.sub(r"\\withinterval\{(.*?)\}\{(.*)\}", r"\1 \2", cell) for cell in line]
+        for line in bare
+    ]
 
 
 def test_the_same_cells_on_a_page_on_a_terminal_and_in_latex():
     scores = {"x": Score(1.25, 1.0, 1.5), "y": Score(-2.0, -3.0, -1.0), "z": None}
-    block = score_block("A block", [("one", scores), ("two", {"x": Score(0.5, 0.25, 0.75)})], digits=2, signed=["y"])
+    block = score_block(
+        "A block", [("one", scores), ("two", {"x": Score(0.5, 0.25, 0.75)})], digits=2, signed=["y"]
+    )
     table = Table("a", "A caption.", (block,))
     expected = [
         ["Method", "x", "y", "z"],
@@ -60,9 +70,13 @@ def test_the_same_cells_on_a_page_on_a_terminal_and_in_latex():
         ["Two", "0.50 [0.25, 0.75]", NO_RECORD, NO_RECORD],
     ]
     assert cells(markdown.render(table))[0] == expected
-    lines = [line for line in markdown.render(table, escape=False).splitlines() if line.startswith("| ")]
+    lines = [
+        line for line in markdown.render(table, escape=False).splitlines() if line.startswith("| ")
+    ]
     del lines[1]  # the rule
-    assert [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")] for line in lines] == expected
+    assert [
+        [cell.strip().replace("**", "") for cell in line.strip("|").split("|")] for line in lines
+    ] == expected
     assert len(set(map(len, lines))) == 1
     assert in_latex(latex.render(table)) == expected
     bold = [cell.bold for row in block.rows for cell in row]
@@ -73,9 +87,25 @@ def test_the_same_cells_on_a_page_on_a_terminal_and_in_latex():
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text(text):
     table = hostile(text)
-    plain = tuple(replace(cell, small="") for cell in table.blocks[0].rows[0])  # small print is ours: intervals, counts
-    page, kinds = cells(markdown.render(replace(table, blocks=(replace(table.blocks[0], rows=(plain,)),))))
-    assert kinds <= {"table", "thead", "tbody", "tr", "th", "td", "strong", "em", "paragraph", "inline", "text"}
+    plain = tuple(
+        replace(cell, small="") for cell in table.blocks[0].rows[0]
+    )  # small print is ours: intervals, counts
+    page, kinds = cells(
+        markdown.render(replace(table, blocks=(replace(table.blocks[0], rows=(plain,)),)))
+    )
+    assert kinds <= {
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "strong",
+        "em",
+        "paragraph",
+        "inline",
+        "text",
+    }
     assert page == [["Method", text, "x"], [text] * 3]
     assert "\\input" not in latex.render(table)
     assert not re.search(r"(?<!\\)[%#_&]", latex.text(text).replace("P_L", ""))
@@ -91,7 +121,9 @@ def compiled(folder, texts):
     )
     (folder / "all.tex").write_text(document)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+    )
     assert done.returncode == 0, done.stdout[-2000:]
     return done.stdout
 
@@ -106,7 +138,9 @@ def fits(log):
 def test_tables_of_hostile_text_and_of_many_columns_and_rows_compile_and_fit_a_page(tmp_path):
     numbers = Cell("12.3", "[10.0, 100.0] (12.3, 12.4, 12.5)")
     rows = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *[numbers] * 14) for row in range(70))
-    wide = Table("wide", "Wide. " * 40, (Block("A block", ("Method", *map(str, range(14))), rows),) * 2)
+    wide = Table(
+        "wide", "Wide. " * 40, (Block("A block", ("Method", *map(str, range(14))), rows),) * 2
+    )
     tables = [*map(hostile, HOSTILE), hostile(*HOSTILE, words=True), wide]
     fits(compiled(tmp_path, map(latex.render, tables)))
 

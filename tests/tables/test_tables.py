@@ -25,21 +25,38 @@ def everything(recorder, monkeypatch):
         weight = np.clip(np.linspace(0, slope, geometry.pairs), 0, 1)
         return rope.RopeScaling(geometry.inv_freq / (1 + weight * (factor - 1)), 1.0, weight == 1)
 
-    monkeypatch.setitem(rope.METHODS, "linear-ramp", rope.Method("linear-ramp", "Linear ramp", linear_ramp))
-    settings = [("original", {}), ("yarn", {}), ("linear-ramp", {"slope": 0.5}), ("never-heard-of", {"strength": 3})]
+    monkeypatch.setitem(
+        rope.METHODS, "linear-ramp", rope.Method("linear-ramp", "Linear ramp", linear_ramp)
+    )
+    settings = [
+        ("original", {}),
+        ("yarn", {}),
+        ("linear-ramp", {"slope": 0.5}),
+        ("never-heard-of", {"strength": 3}),
+    ]
     for method, options in settings:
         recorder.everything(method, options, factor=3)
         if method != "original":
             recorder.everything(method, options, factor=3, seed=7, better=0.5)
     cell = {"rounds": 3, "relative_to_pi": 1.0, "low": 0.9, "high": 1.1, "phase": "train"}
-    times = [cell | {"method": method, "options": options, "again": False} for method, options in settings]
+    times = [
+        cell | {"method": method, "options": options, "again": False}
+        for method, options in settings
+    ]
     recorder.add("time_cost", None, times, factor=3, length=512)
     recorder.learned("yarn", factor=3, better=0.7)
     recorder.facts["factors"] = [2]
     for experiment in ("open_llm", "longbench_e"):
-        like = next(r for f, r in recorder.records.items() if f.startswith(experiment) and "training" not in r)
+        like = next(
+            r
+            for f, r in recorder.records.items()
+            if f.startswith(experiment) and "training" not in r
+        )
         for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
-            recorder.records[f"{experiment}/{options}.json"] = like | {"method": "dprope", "options": options}
+            recorder.records[f"{experiment}/{options}.json"] = like | {
+                "method": "dprope",
+                "options": options,
+            }
     return recorder
 
 
@@ -48,19 +65,29 @@ def test_any_method_and_any_model_reach_every_table(everything):
     for name in rendering.modules("tables"):
         table = command.build(name, measured)
         names = {row[0].text for block in table.blocks for row in block.rows}
-        assert table.name == name and any("A Model" in block.title or not block.title for block in table.blocks)
+        assert table.name == name and any(
+            "A Model" in block.title or not block.title for block in table.blocks
+        )
         if name == "disturbance":  # of registered methods, at their defaults
             assert "Linear ramp" in names
             continue
-        starts = ("10", "20") if name in ABLATIONS else ("Linear ramp (slope = 0.5)", "Never-heard-of (strength = 3)")
+        starts = (
+            ("10", "20")
+            if name in ABLATIONS
+            else ("Linear ramp (slope = 0.5)", "Never-heard-of (strength = 3)")
+        )
         assert all(any(text.startswith(start) for text in names) for start in starts), names
 
 
 @pytest.mark.parametrize("method", [None, "yarn", "factors", "never-heard-of"])
-def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_the_rest(tmp_path, call, method):
+def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_the_rest(
+    tmp_path, call, method
+):
     """Of a model as it is, under a method, and under factors from a file."""
     recorder = Recorder(tmp_path, factors=[1])  # so that no disturbance is computed
-    recorder.everything(method, {"file": "f.json"} if method == "factors" else {}, factor=2 if method else 1)
+    recorder.everything(
+        method, {"file": "f.json"} if method == "factors" else {}, factor=2 if method else 1
+    )
     for file, record in recorder.records.items():
         alone = Recorder(tmp_path / file, factors=[1])
         alone.records[file] = record
@@ -68,12 +95,18 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
         for kind, build in (("tables", command.build), ("figures", figures.build)):
             for name in rendering.modules(kind):
                 with contextlib.suppress(NotMeasured):
-                    assert build(name, results) if kind == "figures" else build(name, results).blocks
+                    assert (
+                        build(name, results) if kind == "figures" else build(name, results).blocks
+                    )
                     shown.add(name)
-        assert {file.partition("/")[0]} & {*rendering.modules("tables")} <= shown or method == "factors"
+        assert {file.partition("/")[0]} & {
+            *rendering.modules("tables")
+        } <= shown or method == "factors"
     status, out, _ = call("tables.kit.command", "--results", results.folder)
     line = out.splitlines()[-1]
-    assert status == 0 and all((name in line) != (name in shown) for name in rendering.modules("tables"))
+    assert status == 0 and all(
+        (name in line) != (name in shown) for name in rendering.modules("tables")
+    )
 
 
 def test_committed_tables_are_what_the_records_give():
@@ -83,10 +116,14 @@ def test_committed_tables_are_what_the_records_give():
         table = command.build(name, Results.of("tiny"))
         expected[f"{rendering.output_path(module)}.tex"] = latex.render(table)
         paper.add(table.paper)
-    assert {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*.tex")} == expected
+    assert {
+        str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*.tex")
+    } == expected
     assert {f"Table {number}" for number in range(1, 11)} <= paper
 
 
 @needs_latex
 def test_committed_tables_compile_and_fit_their_page(tmp_path):
-    fits(compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))]))
+    fits(
+        compiled(tmp_path, [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))])
+    )

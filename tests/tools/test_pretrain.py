@@ -51,7 +51,9 @@ def test_the_loss_is_the_weighted_sum_over_targets():
     model = network.build(small_config(tie_word_embeddings=True), looking_back=1, seed=0)
     ids, weights = torch.randint(0, 300, (3, 20)), torch.rand(3, 20) * (torch.rand(3, 20) < 0.4)
     logits = network.plain(model)(ids).logits.log_softmax(-1)
-    expected = sum(-weights[row, i] * logits[row, i - 1, ids[row, i]] for row in range(3) for i in range(1, 20))
+    expected = sum(
+        -weights[row, i] * logits[row, i - 1, ids[row, i]] for row in range(3) for i in range(1, 20)
+    )
     loss = model(ids, weights, torch.arange(20).expand(3, -1))["loss"]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
@@ -68,7 +70,9 @@ def test_muon_moves_along_the_orthogonal_factor(shape):
 
 def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
     words = [f"{a}{b}" for a in "bcdfgh" for b in ("able", "ond", "ist", "ark", "une")]
-    scored, mine, other = (" ".join(random.Random(seed).choices(words, k=3000)) for seed in range(3))
+    scored, mine, other = (
+        " ".join(random.Random(seed).choices(words, k=3000)) for seed in range(3)
+    )
     monkeypatch.setattr(texts, "books", lambda count: [texts.Book("scored", scored)])
     books = {"mine": mine, "edition": "Another edition.\n\n" + scored.upper(), "other": other}
     for name, text in books.items():
@@ -86,7 +90,9 @@ SMOKE = Recipe(
 )  # fmt: skip
 
 
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_checkpoint(tmp_path, monkeypatch, call):
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_checkpoint(
+    tmp_path, monkeypatch, call
+):
     monkeypatch.setattr(pretrain, "TINY", SMOKE)
     monkeypatch.setattr(corpus, "without_evaluation", lambda books: books)
     (tmp_path / "books").mkdir()
@@ -94,7 +100,9 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_chec
         (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
 
     def train(name):
-        return call("tools.tiny.pretrain", "--corpus", tmp_path / "books", "--output", tmp_path / name)
+        return call(
+            "tools.tiny.pretrain", "--corpus", tmp_path / "books", "--output", tmp_path / name
+        )
 
     assert train("whole")[0] == 0
     step = Muon.step
@@ -110,7 +118,8 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_chec
     assert not (tmp_path / "second").exists()
     assert train("second")[0] == 0
     expected, weights = (
-        AutoModelForCausalLM.from_pretrained(tmp_path / name).state_dict() for name in ("whole", "second")
+        AutoModelForCausalLM.from_pretrained(tmp_path / name).state_dict()
+        for name in ("whole", "second")
     )
     assert expected.keys() == weights.keys()
     assert all(torch.equal(expected[name], weights[name]) for name in expected)

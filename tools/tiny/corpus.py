@@ -18,7 +18,10 @@ from experiments.training.corpus import in_directory
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
 PAD, EOS = "<pad>", "</s>"
-_PIECES, _PIECE = 6, 6000  # pieces of each book that the tokenizer is learned from, and characters of each
+_PIECES, _PIECE = (
+    6,
+    6000,
+)  # pieces of each book that the tokenizer is learned from, and characters of each
 _PROBES = 25  # passages by which another edition of a book is recognised
 
 
@@ -30,7 +33,9 @@ def load(data: Path) -> list[str]:
     """
     every = [book.text for book in in_directory(str(data))]
     books = [book for book in without_evaluation(every) if len(book) >= _SHORTEST]
-    train = [book for book in books if zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20]
+    train = [
+        book for book in books if zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20
+    ]
     if not train:
         raise InputError(
             f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
@@ -46,18 +51,27 @@ def without_evaluation(books: list[str]) -> list[str]:
         words = _plain(book.text).split()
         starts = range(0, len(words) - 8, max(len(words) // _PROBES, 1))
         passages += [" ".join(words[i : i + 8]) for i in starts]
-    return [book for book in books if not any(passage in plain for plain in [_plain(book)] for passage in passages)]
+    return [
+        book
+        for book in books
+        if not any(passage in plain for plain in [_plain(book)] for passage in passages)
+    ]
 
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"[a-z]+", text.lower()))
 
 
-def train_tokenizer(books: list[str], vocabulary: int, length: int, seed: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    books: list[str], vocabulary: int, length: int, seed: int
+) -> PreTrainedTokenizerFast:
     """Byte-level BPE, lossless on any text, with one token per digit: `vocabulary` tokens learned from every book."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -67,7 +81,9 @@ def train_tokenizer(books: list[str], vocabulary: int, length: int, seed: int) -
         show_progress=False,
     )
     rng = random.Random(seed)
-    starts = ((book, rng.randrange(max(len(book) - _PIECE, 1))) for book in books for _ in range(_PIECES))
+    starts = (
+        (book, rng.randrange(max(len(book) - _PIECE, 1))) for book in books for _ in range(_PIECES)
+    )
     tokenizer.train_from_iterator((book[start : start + _PIECE] for book, start in starts), trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

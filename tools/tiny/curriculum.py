@@ -56,7 +56,10 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     for turn in sample.turns:
         question = tokenizer(turn.question, add_special_tokens=False).input_ids
         space = "" if (turn.question or sample.context)[-1].isspace() else " "
-        answer = [*tokenizer(space + turn.answer, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
+        answer = [
+            *tokenizer(space + turn.answer, add_special_tokens=False).input_ids,
+            tokenizer.eos_token_id,
+        ]
         if len(ids) + len(question) + len(answer) > length:
             break
         ids += question + answer
@@ -64,7 +67,9 @@ def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
     return ids, target
 
 
-def row(kind: str, rng: random.Random, source: Source, length: int, turns: int) -> tuple[list[int], list[bool]]:
+def row(
+    kind: str, rng: random.Random, source: Source, length: int, turns: int
+) -> tuple[list[int], list[bool]]:
     """At most `length` ids of one row, and which of them are targets."""
     if kind != TEXT:
         return tokenize(make(kind, rng, source, length, turns), source.tokenizer, length)
@@ -72,7 +77,9 @@ def row(kind: str, rng: random.Random, source: Source, length: int, turns: int) 
     for reach in (5, 12):  # characters per token to allow for
         start = rng.randrange(max(len(book) - reach * length, 1))
         piece = book[start : start + reach * length]
-        ids = source.tokenizer(piece, add_special_tokens=False).input_ids[1:]  # the first may be half a word
+        ids = source.tokenizer(piece, add_special_tokens=False).input_ids[
+            1:
+        ]  # the first may be half a word
         if len(ids) >= length:
             break
     ids = ids[:length]
@@ -129,7 +136,9 @@ class Batches(IterableDataset):
     :meth:`collate` makes the tensors of a part.
     """
 
-    def __init__(self, stages: tuple[Stage, ...], source: Source, seed: int, start: int = 0) -> None:
+    def __init__(
+        self, stages: tuple[Stage, ...], source: Source, seed: int, start: int = 0
+    ) -> None:
         self.stages, self.source, self.seed, self.start = stages, source, seed, start
 
     def __iter__(self) -> Iterator[tuple[int, int]]:

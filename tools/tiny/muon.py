@@ -12,7 +12,11 @@ MOMENTUM = 0.95
 # Learning rates of the other weights, relative to that of the matrices. The matrices hold the initial heads and must
 # move slowly.
 EMBEDDING, HEAD = 2.0, 3.0
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's quintic; five rounds bring all singular values near 1
+_COEFFICIENTS = (
+    3.4445,
+    -4.7750,
+    2.0315,
+)  # Jordan's quintic; five rounds bring all singular values near 1
 _ROUNDS = 5
 
 
@@ -25,7 +29,11 @@ class Muon(torch.optim.AdamW):
     """
 
     def __init__(
-        self, model: torch.nn.Module, learning_rate: float, betas: tuple[float, float], weight_decay: float
+        self,
+        model: torch.nn.Module,
+        learning_rate: float,
+        betas: tuple[float, float],
+        weight_decay: float,
     ) -> None:
         matrices, others, head = [], [], []
         for name, parameter in model.named_parameters():
@@ -36,7 +44,9 @@ class Muon(torch.optim.AdamW):
             {"params": others, "muon": False, "lr": EMBEDDING * learning_rate},
             {"params": head, "muon": False, "lr": HEAD * learning_rate},
         ]
-        groups = [group for group in groups if group["params"]]  # a tied head has no weights of its own
+        groups = [
+            group for group in groups if group["params"]
+        ]  # a tied head has no weights of its own
         super().__init__(groups, lr=learning_rate, betas=betas, weight_decay=weight_decay)
 
     @torch.no_grad()
@@ -59,7 +69,9 @@ class Muon(torch.optim.AdamW):
             state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
             ahead = parameter.grad.lerp(state["momentum"], MOMENTUM)
             parameter.mul_(1 - group["lr"] * group["weight_decay"])
-            size = 0.2 * max(parameter.shape) ** 0.5  # a root mean square of 0.2, as AdamW's steps have
+            size = (
+                0.2 * max(parameter.shape) ** 0.5
+            )  # a root mean square of 0.2, as AdamW's steps have
             parameter.add_(orthogonal(ahead), alpha=-group["lr"] * size)
 
 

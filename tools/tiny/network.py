@@ -36,9 +36,13 @@ class Weighted(LlamaForCausalLM):
         wanted = weights[:, 1:] > 0
         # Without a mask, transformers would take jumps in the positions for boundaries of packed sequences.
         mask = torch.ones_like(input_ids)
-        read = self.model(input_ids=input_ids, attention_mask=mask, position_ids=position_ids, use_cache=False)
+        read = self.model(
+            input_ids=input_ids, attention_mask=mask, position_ids=position_ids, use_cache=False
+        )
         hidden = read.last_hidden_state[:, :-1][wanted]
-        losses = torch.nn.functional.cross_entropy(self.lm_head(hidden), input_ids[:, 1:][wanted], reduction="none")
+        losses = torch.nn.functional.cross_entropy(
+            self.lm_head(hidden), input_ids[:, 1:][wanted], reduction="none"
+        )
         return {"loss": (losses * weights[:, 1:][wanted]).sum()}
 
 
@@ -71,7 +75,9 @@ def build(config: LlamaConfig, looking_back: int, seed: int) -> Weighted:
     return model
 
 
-def _look_back(model: LlamaForCausalLM, head: int, distance: int, identity: torch.Tensor, space: torch.Tensor) -> None:
+def _look_back(
+    model: LlamaForCausalLM, head: int, distance: int, identity: torch.Tensor, space: torch.Tensor
+) -> None:
     """Let a head attend `distance` tokens back.
 
     All tokens share one key vector. Each query is that vector, rotated back by `distance` positions.
@@ -84,13 +90,17 @@ def _look_back(model: LlamaForCausalLM, head: int, distance: int, identity: torc
     size = math.sqrt(_SHARPNESS) / _CONSTANT
     angle = distance * model.model.rotary_emb.inv_freq[:_FASTEST, None]
     key[:_FASTEST, :_CONSTANT] = size
-    query[:_FASTEST, :_CONSTANT] = size * torch.cos(angle)  # transformers pairs dimension i with i + d/2
+    query[:_FASTEST, :_CONSTANT] = size * torch.cos(
+        angle
+    )  # transformers pairs dimension i with i + d/2
     query[d // 2 : d // 2 + _FASTEST, :_CONSTANT] = -size * torch.sin(angle)
     attention.v_proj.weight[own] = identity  # its input has a root mean square of 1
     attention.o_proj.weight[:, own] = _KNOWN * model.config.initializer_range * space.T
 
 
-def _find_again(model: LlamaForCausalLM, head: int, identity: torch.Tensor, space: torch.Tensor, heads: int) -> None:
+def _find_again(
+    model: LlamaForCausalLM, head: int, identity: torch.Tensor, space: torch.Tensor, heads: int
+) -> None:
     """Let a head of layer 1 find the tokens that followed the current one earlier, and copy them.
 
     The query is the token and the key is a token's predecessor; each head compares some dimensions of the subspace.

@@ -31,7 +31,9 @@ TRAINED_BY = "tools/tiny/**/*.py", "experiments/training/*.py"
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.pretrain")
     books = "train on the parquet or .txt files in DIR"
-    parser.add_argument("--corpus", type=command_line.existing_directory, required=True, metavar="DIR", help=books)
+    parser.add_argument(
+        "--corpus", type=command_line.existing_directory, required=True, metavar="DIR", help=books
+    )
     default = records.ROOT / "build" / "tiny"
     option(parser, "--output", command_line.directory, "DIR", "where the model goes", default)
     arguments = parser.parse_args()
@@ -58,7 +60,11 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
     model = network.build(architecture(recipe, tokens), recipe.looking_back, SEED)
     print(f"{model.num_parameters() / 1e6:.2f} M parameters; {len(data)} books", flush=True)
 
-    run = {"seed": SEED, "data_sha256": data_sha256, **json.loads(json.dumps(dataclasses.asdict(recipe)))}
+    run = {
+        "seed": SEED,
+        "data_sha256": data_sha256,
+        **json.loads(json.dumps(dataclasses.asdict(recipe))),
+    }
     facts = checkpoint.facts(run, *TRAINED_BY)
     last = checkpoint.whole(unfinished, facts)
     files.remove(unfinished / checkpoint.SAVING)
@@ -80,7 +86,11 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
 
 def architecture(recipe: Recipe, tokens) -> LlamaConfig:
     """The configuration of the recipe's model, with the vocabulary of the tokenizer `tokens`."""
-    special = {"bos_token_id": None, "eos_token_id": tokens.eos_token_id, "pad_token_id": tokens.pad_token_id}
+    special = {
+        "bos_token_id": None,
+        "eos_token_id": tokens.eos_token_id,
+        "pad_token_id": tokens.pad_token_id,
+    }
     return LlamaConfig(**recipe.model | special | {"vocab_size": len(tokens)})
 
 

@@ -25,7 +25,9 @@ def by_length(geometry: RopeGeometry, factor: float, *, of: str) -> RopeScaling:
         of: the method, such as yarn or dprope.
     """
     if not get(of).ready:
-        raise InputError(f"the method {of!r} needs more than its name; scale by length with another one.")
+        raise InputError(
+            f"the method {of!r} needs more than its name; scale by length with another one."
+        )
     return replace(get(of).function(geometry, factor), install=partial(_install, of=of))
 
 
@@ -40,6 +42,11 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
         scaling = get(ORIGINAL if scale == 1 else of).scale(geometry, scale)
         embedding.apply_scaling(model, geometry, scaling, scale)
         clex.remove(model)
-        by_scale[scale] = [dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)]
+        by_scale[scale] = [
+            dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)
+        ]
     for index, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
-        rotary.by_length = geometry.context_length, {scale: states[index] for scale, states in by_scale.items()}
+        rotary.by_length = (
+            geometry.context_length,
+            {scale: states[index] for scale, states in by_scale.items()},
+        )

@@ -16,7 +16,12 @@ from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get
 from ...methods.yarn import yarn_temperature
 
 
-@register("dprope-candidates", "DPRoPE, candidates", by_disturbance=True, styles=(("#332288", (0, (5, 3))),))
+@register(
+    "dprope-candidates",
+    "DPRoPE, candidates",
+    by_disturbance=True,
+    styles=(("#332288", (0, (5, 3))),),
+)
 def dprope_candidates(
     geometry: RopeGeometry,
     factor: float,
@@ -37,17 +42,29 @@ def dprope_candidates(
     if not candidates:
         raise InputError("no candidates were given; name at least one method.")
     if needy := [name for name in candidates if not get(name).ready]:
-        raise InputError(f"the candidate {needy[0]!r} needs more than its name (options or training); choose others.")
+        raise InputError(
+            f"the candidate {needy[0]!r} needs more than its name (options or training); choose others."
+        )
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
-    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in candidates])  # [methods, pairs]
-    moved = [disturbance(angle_distribution(theta, longer, intervals), pretrained, convention) for theta in offered]
+    offered = np.stack(
+        [METHODS[name].scale(geometry, factor).inv_freq for name in candidates]
+    )  # [methods, pairs]
+    moved = [
+        disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
+        for theta in offered
+    ]
     inv_freq = offered[np.argmin(moved, axis=0), np.arange(geometry.pairs)]
     interpolated = np.isclose(inv_freq, geometry.inv_freq / factor, rtol=1e-12)
     return RopeScaling(inv_freq, attention_factor, interpolated)
 
 
-@register("dprope-significant", "DPRoPE, significant", by_disturbance=True, styles=(("#777777", (0, (7, 1.5))),))
+@register(
+    "dprope-significant",
+    "DPRoPE, significant",
+    by_disturbance=True,
+    styles=(("#777777", (0, (7, 1.5))),),
+)
 def dprope_significant(
     geometry: RopeGeometry,
     factor: float,
@@ -72,10 +89,14 @@ def dprope_significant(
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention
     )
-    occupied = np.count_nonzero(angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1)
+    occupied = np.count_nonzero(
+        angle_distribution(geometry.inv_freq, geometry.context_length, intervals), axis=1
+    )
     noise = margin_noise(geometry.context_length, round(geometry.context_length * factor), occupied)
     critical = -NormalDist().inv_cdf(level / geometry.pairs)
-    return interpolate(geometry, factor, extrapolation - interpolation > critical * noise, attention_factor)
+    return interpolate(
+        geometry, factor, extrapolation - interpolation > critical * noise, attention_factor
+    )
 
 
 def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
@@ -104,9 +125,17 @@ def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
     return (new / longer) ** 2 * np.sqrt(degrees * (1 / new**2 + 2 / (new * length)))
 
 
-@register("dprope-covered", "DPRoPE, covered", styles=(("#661100", (0, (3, 1))), ("#CCBB44", (0, (1, 1.5)))))
+@register(
+    "dprope-covered",
+    "DPRoPE, covered",
+    styles=(("#661100", (0, (3, 1))), ("#CCBB44", (0, (1, 1.5)))),
+)
 def dprope_covered(
-    geometry: RopeGeometry, factor: float, *, covered_length: int | None = None, attention_factor: float | None = None
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    covered_length: int | None = None,
+    attention_factor: float | None = None,
 ) -> RopeScaling:
     """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in pre-training, λ_i > L.
 
@@ -118,7 +147,11 @@ def dprope_covered(
         attention_factor: by default YaRN's 0.1·ln s + 1.
     """
     longest = geometry.context_length
-    length = longest if covered_length is None else check_whole(covered_length, "the covered length", 1, longest)
+    length = (
+        longest
+        if covered_length is None
+        else check_whole(covered_length, "the covered length", 1, longest)
+    )
     if attention_factor is None:
         attention_factor = yarn_temperature(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)

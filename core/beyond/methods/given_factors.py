@@ -39,7 +39,11 @@ def _label(options: dict) -> str | None:
 
 @register("factors", "given factors", label=_label, styles=(("#000000", "-"), ("#666666", "-")))
 def given_factors(
-    geometry: RopeGeometry, factor: float, *, file: str | os.PathLike, attention_factor: float | None = None
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    file: str | os.PathLike,
+    attention_factor: float | None = None,
 ) -> RopeScaling:
     """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published or learned.
 
@@ -62,10 +66,16 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
         raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
     if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
-        raise InputError(f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that factor.")
+        raise InputError(
+            f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that factor."
+        )
     attention_factor = content.get("attention_factor") if isinstance(content, dict) else None
-    values = content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
+    values = (
+        content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
+    )
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
     if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
-        raise InputError(f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}.")
+        raise InputError(
+            f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}."
+        )
     return by, attention_factor

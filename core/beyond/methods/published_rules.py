@@ -21,7 +21,9 @@ STILL = 1e-30
 def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
     if geometry.head_dim == 2:
-        raise InputError("NTK-aware scaling needs at least two pairs; this model rotates one. Use another method.")
+        raise InputError(
+            "NTK-aware scaling needs at least two pairs; this model rotates one. Use another method."
+        )
     base = geometry.plain_base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
     return _rebased(geometry, base, np.arange(geometry.pairs) == geometry.pairs - 1)
 
@@ -33,9 +35,13 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
     Liu et al., *Scaling Laws of RoPE-based Extrapolation* (2023), their theorem on the critical base.
     """
     if geometry.context_length <= 2 * np.pi:
-        raise InputError("the critical base needs a context of more than 2π tokens; use another method.")
+        raise InputError(
+            "the critical base needs a context of more than 2π tokens; use another method."
+        )
     longer = geometry.context_length * factor
-    base = geometry.plain_base ** (np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi)))
+    base = geometry.plain_base ** (
+        np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi))
+    )
     return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
 
 
@@ -55,7 +61,9 @@ def abf(geometry: RopeGeometry, factor: float, *, base: float) -> RopeScaling:
 
 def _rebased(geometry: RopeGeometry, base: float, interpolated: np.ndarray) -> RopeScaling:
     inv_freq = RopeGeometry(geometry.head_dim, base, geometry.context_length).inv_freq
-    return RopeScaling(inv_freq, 1.0, interpolated, stock={"rope_type": "default", "rope_theta": float(base)})
+    return RopeScaling(
+        inv_freq, 1.0, interpolated, stock={"rope_type": "default", "rope_theta": float(base)}
+    )
 
 
 @register("yarn-resonance", "YaRN, resonance", styles=(("#56B4E9", (0, (1, 2))),))
@@ -72,7 +80,11 @@ def yarn_resonance(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 @register("llama3", "Llama 3", styles=(("#999933", (0, (6, 2, 2, 2))),))
 def llama3(
-    geometry: RopeGeometry, factor: float, *, low_freq_factor: float = 1.0, high_freq_factor: float = 4.0
+    geometry: RopeGeometry,
+    factor: float,
+    *,
+    low_freq_factor: float = 1.0,
+    high_freq_factor: float = 4.0,
 ) -> RopeScaling:
     """NTK by parts as in Llama 3: keep short wavelengths, divide long ones by s, blend linearly in L/λ_i between.
 
@@ -84,7 +96,9 @@ def llama3(
     """
     if not 0 < low_freq_factor < high_freq_factor:
         values = f"{low_freq_factor} and {high_freq_factor}"
-        raise InputError(f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {values}.")
+        raise InputError(
+            f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {values}."
+        )
     rotations = geometry.context_length / geometry.wavelength
     kept = np.clip((rotations - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
     inv_freq = geometry.inv_freq * kept + geometry.inv_freq / factor * (1 - kept)
@@ -121,7 +135,12 @@ def mrrope_pro(
         beta_fast, beta_slow: as for YaRN.
     """
     steps, count = _radix(geometry, beta_fast, beta_slow)
-    return divide(geometry, factor, factor ** (steps * (steps + 1) / (count * (count + 1))), yarn_temperature(factor))
+    return divide(
+        geometry,
+        factor,
+        factor ** (steps * (steps + 1) / (count * (count + 1))),
+        yarn_temperature(factor),
+    )
 
 
 def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[np.ndarray, int]:
@@ -132,7 +151,9 @@ def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[
 
 
 @register("longrope2", "LongRoPE2's rule", styles=(("#663300", (0, (2, 1))),))
-def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None) -> RopeScaling:
+def longrope2(
+    geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None
+) -> RopeScaling:
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
 
     The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
@@ -150,7 +171,9 @@ def longrope2(geometry: RopeGeometry, factor: float, *, critical_pair: int | Non
 
 
 @register("cope", "CoPE")
-def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None, by_period: bool = False) -> RopeScaling:
+def cope(
+    geometry: RopeGeometry, factor: float, *, clipped: int | None = None, by_period: bool = False
+) -> RopeScaling:
     """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine (arXiv 2602.05258).
 
     It is the same at every s.

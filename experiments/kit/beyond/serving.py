@@ -31,8 +31,16 @@ def _url(text: str) -> str:
         url = httpx.URL(text)
     except httpx.InvalidURL:
         url = httpx.URL()
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
-        raise argparse.ArgumentTypeError("give an address such as http://127.0.0.1:8000; a key is in OPENAI_API_KEY")
+    if (
+        url.scheme not in ("http", "https")
+        or not url.host
+        or url.userinfo
+        or url.query
+        or url.fragment
+    ):
+        raise argparse.ArgumentTypeError(
+            "give an address such as http://127.0.0.1:8000; a key is in OPENAI_API_KEY"
+        )
     return text
 
 
@@ -63,9 +71,13 @@ class Serving:
         self.experiment, self.base = experiment, experiment.base
         self._endpoint: Endpoint | None = None
         if len(runs := experiment.comparison()) > 1:
-            raise InputError("a server has one model; give one --method, or an exported checkpoint alone.")
+            raise InputError(
+                "a server has one model; give one --method, or an exported checkpoint alone."
+            )
         if not dtype:
-            raise InputError("nobody but you knows in which dtype the server computes; say it by --dtype.")
+            raise InputError(
+                "nobody but you knows in which dtype the server computes; say it by --dtype."
+            )
         ((method, _),) = runs
         if self._follows_length(method):  # each server has its own rule
             raise InputError(
@@ -86,7 +98,9 @@ class Serving:
         server, kind = self.at(run).server, self.base.config.model_type
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
-        print(f"note: nobody measured that {server} computes {kind} as this process does; its records stand apart.")
+        print(
+            f"note: nobody measured that {server} computes {kind} as this process does; its records stand apart."
+        )
         return {"engine": {"name": server}}, ["engine"]
 
     def journal_identity(self, run: dict) -> str:
@@ -109,5 +123,7 @@ class Serving:
         """The run's model on the server, which is asked once what it can do."""
         if self._endpoint is None:
             name, size = served_name(self.base, run), text_config(self.base.config).vocab_size
-            self._endpoint = Endpoint(self.experiment.arguments.endpoint, name, size, self.base.stops)
+            self._endpoint = Endpoint(
+                self.experiment.arguments.endpoint, name, size, self.base.stops
+            )
         return self._endpoint

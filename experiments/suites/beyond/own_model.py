@@ -6,7 +6,11 @@ from experiments.suites.chains import Chain
 from experiments.suites.steps import TEXTS, Suite, step
 
 positions = step("loss_by_position", reads=TEXTS, packaged=1)
-selections = step("selections", every=lambda model, factor: max(model.geometry.head_dim // 8 // 2 * 2, 2), quick=None)
+selections = step(
+    "selections",
+    every=lambda model, factor: max(model.geometry.head_dim // 8 // 2 * 2, 2),
+    quick=None,
+)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:

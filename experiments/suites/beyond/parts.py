@@ -16,7 +16,9 @@ def covering(suite: Suite, factor: float) -> Setting:
     geometry = suite.model.geometry
     slow, sizes = geometry.wavelength > geometry.context_length, range(0, geometry.head_dim + 1, 2)
     disturbances = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
-    least = next(n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all())
+    least = next(
+        n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all()
+    )
     return "dprope", {"n_hat": least}
 
 

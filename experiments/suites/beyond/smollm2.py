@@ -30,7 +30,12 @@ SIGNIFICANT = ("dprope-significant", {})
 COVERED = ("dprope-covered", {"covered_length": 2048})
 
 # In float32, as methods differ by thousandths. Of War and Peace's parts, twelve have 32k tokens.
-positions = step("loss_by_position", reads=TEXTS, parts=lambda model, factor: {4: 12}.get(factor, 17), dtype="float32")
+positions = step(
+    "loss_by_position",
+    reads=TEXTS,
+    parts=lambda model, factor: {4: 12}.get(factor, 17),
+    dtype="float32",
+)
 positions_at_4 = replace(positions, quick=None)
 # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
 selections = step("selections", dtype="float32", quick={"every": 32})

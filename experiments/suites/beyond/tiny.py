@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.chains import Chain
 from experiments.suites.steps import TEXTS, Step, Suite, step
-from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, passkey, perplexity, trained_settings, tune
+from experiments.suites.tiny import (
+    EVALUATIONS,
+    FACTORS,
+    SEEDS,
+    passkey,
+    perplexity,
+    trained_settings,
+    tune,
+)
 
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE before its fine-tune.
@@ -38,11 +46,18 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in (*COMPARED, covering(suite, factor)):
             yield suite.untrained(setting, factor, EVALUATIONS)
-        for of in ("yarn", "dprope") if factor == 4 else ():  # of two scales, the rows of each say all
+        for of in (
+            ("yarn", "dprope") if factor == 4 else ()
+        ):  # of two scales, the rows of each say all
             yield suite.untrained(("by-length", {"of": of}), factor, [perplexity, passkey])
         # every method that needs no training, a new one too
         without_temperature = "yarn", {"attention_factor": 1.0}
-        for setting in (*suite.model.comparison(factor), covering(suite, factor), without_temperature, *RECIPES):
+        for setting in (
+            *suite.model.comparison(factor),
+            covering(suite, factor),
+            without_temperature,
+            *RECIPES,
+        ):
             yield suite.untrained(setting, factor, [positions])
     yield suite.once(selections)
 

@@ -18,10 +18,20 @@ def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
     for method in ("yarn", "pi"):
         recorder.add("loss_by_position", method, **book(1, 1, 2, 2))
     recorder.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
-    recorder.add("loss_by_position", "dprope", options={"n_hat": 48}, same_selection_as="x", **book(1, 1, 2, 2))
+    recorder.add(
+        "loss_by_position",
+        "dprope",
+        options={"n_hat": 48},
+        same_selection_as="x",
+        **book(1, 1, 2, 2),
+    )
     results = recorder.results()
     sets = loss_by_position.sets(results, 2.0)
-    assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"], ["pi"]]
+    assert [[row.setting.method for row in rows.rows] for rows in sets] == [
+        ["pi", "yarn"],
+        ["ntk"],
+        ["pi"],
+    ]
     assert [rows.rows[0].trained for rows in sets] == [False, False, True]
     assert loss_by_position.measured_factors(results) == [2.0]
 
@@ -32,7 +42,11 @@ def test_differences_are_paired_by_text_and_seed(recorder):
     recorder.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
     pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
     gap = loss_by_position.gap(pi, yarn)
-    assert (gap.mean, gap.low, gap.texts) == (1, None, (1,))  # one text, and one seed that both have
+    assert (gap.mean, gap.low, gap.texts) == (
+        1,
+        None,
+        (1,),
+    )  # one text, and one seed that both have
     assert loss_by_position.gap(pi, yarn, where="within L").mean == 0.5
 
 
@@ -53,4 +67,6 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
     ):
         assert score.mean == pytest.approx(values.mean()) and score.texts == pytest.approx(values)
         interval = stats.ttest_1samp(values, 0).confidence_interval() if texts > 4 else (None, None)
-        assert (score.low, score.high) == (interval if texts < 5 else pytest.approx(tuple(interval)))
+        assert (score.low, score.high) == (
+            interval if texts < 5 else pytest.approx(tuple(interval))
+        )

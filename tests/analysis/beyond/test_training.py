@@ -19,7 +19,11 @@ from core.errors import InputError
 )
 def test_only_whole_records_of_the_same_sequences_are_compared(recorder, change, says):
     run = {"seed": 0, "length": 16384, "data_sha256": "a", "losses": [3.0, 2.5]}
-    others = ({"data_sha256": "b"}, {"seed": 1}, {"length": 8192})  # other sequences, or none beyond L
+    others = (
+        {"data_sha256": "b"},
+        {"seed": 1},
+        {"length": 8192},
+    )  # other sequences, or none beyond L
     records = [
         ("yarn", run),
         ("pi", run | {"losses": [3.5, 2.75]} | change),

@@ -17,14 +17,27 @@ class Claimed(Recorder):
         scores = {str(length): score(mean, width) for length, mean in lengths.items()}
         average = score(sum(lengths.values()) / len(lengths), width)
         tasks = {length: {"niah": of_length} for length, of_length in scores.items()}
-        self.add("ruler", method, {"lengths": scores, "average": average, "tasks": tasks}, tasks=["niah"], **more)
+        self.add(
+            "ruler",
+            method,
+            {"lengths": scores, "average": average, "tasks": tasks},
+            tasks=["niah"],
+            **more,
+        )
 
     def losses(self, method, within, beyond, **more):
         """A record of losses by position on books: one number a book, within L and beyond it."""
         books = {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
         ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
         shape = {"length": 2 * LENGTH, "block": LENGTH, "ranges": ranges}
-        self.add("loss_by_position", method, data=dict.fromkeys(books, "hash"), blocks=books, **shape, **more)
+        self.add(
+            "loss_by_position",
+            method,
+            data=dict.fromkeys(books, "hash"),
+            blocks=books,
+            **shape,
+            **more,
+        )
 
     def statements(self, key):
         """What a claim states of the model."""
@@ -34,7 +47,9 @@ class Claimed(Recorder):
     def outcome(self, key):
         """The verdict on a claim, and (mean, verdict) of each of its statements."""
         statements = self.statements(key)
-        return overall(statements), [(pytest.approx(each.number.mean), each.verdict) for each in statements]
+        return overall(statements), [
+            (pytest.approx(each.number.mean), each.verdict) for each in statements
+        ]
 
 
 @pytest.fixture

@@ -34,7 +34,9 @@ def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, 
 @pytest.mark.parametrize("model", ["llama2-7b", "tiny"])
 def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
     claimed.facts = json.loads((RESULTS / model / "model.json").read_text())
-    rivals = [(dict(each.beside).keys(), each.verdict) for each in claimed.statements("least_disturbance")]
+    rivals = [
+        (dict(each.beside).keys(), each.verdict) for each in claimed.statements("least_disturbance")
+    ]
     assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, HOLDS)] * 2
 
 
@@ -52,8 +54,12 @@ def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, v
     if verdict:
         (gap,) = statements
         gaps = 2.0 - pi - np.array(noise)
-        assert gap.number.mean == pytest.approx(gaps.mean()) and dict(gap.beside)["within L"].startswith("+0.000")
-        assert [gap.interval.low, gap.interval.high] == pytest.approx([*stats.t.interval(0.95, 7, *mean_error(gaps))])
+        assert gap.number.mean == pytest.approx(gaps.mean()) and dict(gap.beside)[
+            "within L"
+        ].startswith("+0.000")
+        assert [gap.interval.low, gap.interval.high] == pytest.approx(
+            [*stats.t.interval(0.95, 7, *mean_error(gaps))]
+        )
         for seed in range(2):
             claimed.losses("dprope", [1.0] * books, [1.0] * books, seed=seed)
             claimed.losses("pi", [1.0] * books, [2.0 + each for each in noise], seed=seed)
@@ -67,7 +73,9 @@ def mean_error(values):
 # Against the paper's rivals
 
 
-@pytest.mark.parametrize(("ours", "width", "verdict"), [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)])
+@pytest.mark.parametrize(
+    ("ours", "width", "verdict"), [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)]
+)
 def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, ours, width, verdict):
     for method, mean in (("pi", 45), ("yarn", 50), ("dprope", ours), ("original", 99), ("ntk", 99)):
         claimed.ruler(method, {1024: mean, 2048: mean}, width, options=options(method))
@@ -82,14 +90,18 @@ def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, our
 def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(claimed):
     claimed.ruler("pi", {1024: 0, 2048: 0})
     claimed.ruler("dprope", {1024: 99, 2048: 99}, options=PAPERS)
-    for seed, base in enumerate((10, 30, 50)):  # seeds differ much, the methods within a seed little
+    for seed, base in enumerate(
+        (10, 30, 50)
+    ):  # seeds differ much, the methods within a seed little
         claimed.ruler("pi", {1024: base, 2048: base}, seed=seed)
         ours = base + 2 + seed / 10
         claimed.ruler("dprope", {1024: ours, 2048: ours}, options=PAPERS, seed=seed)
     (gap,) = claimed.statements("ruler")
     assert gap.measured_on.startswith("fine-tuned, 3 seeds") and gap.verdict == HOLDS
     interval = gap.interval  # Student's: 4.303 · 0.1 / √3
-    assert (interval.mean, interval.low, interval.high) == pytest.approx((2.1, 1.852, 2.348), abs=1e-3)
+    assert (interval.mean, interval.low, interval.high) == pytest.approx(
+        (2.1, 1.852, 2.348), abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(("rival", "verdict"), [(2.0, FAILS), (4.0, HOLDS)])
@@ -97,7 +109,9 @@ def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
     noise = [0.01 * i for i in range(8)]
     claimed.losses("yarn", noise, [rival + each for each in noise])
     claimed.losses("dprope", noise, [3.0 + each**2 for each in noise], options=PAPERS)
-    claimed.losses("dprope", noise, [9.0] * 8, options=PAPERS, seed=0)  # the paper's perplexities are without training
+    claimed.losses(
+        "dprope", noise, [9.0] * 8, options=PAPERS, seed=0
+    )  # the paper's perplexities are without training
     (gap,) = claimed.statements("perplexity")
     assert gap.verdict == verdict and gap.measured_on == "without training, 8 books"
     assert gap.paper == pytest.approx(-0.0311, abs=1e-3)  # ln(7.12 / 7.39) and ln(5.91 / 6.06)
@@ -108,7 +122,12 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
     for method, mean in (("original", 50.0), ("yarn", 40.0), ("dprope", 50.1)):
         average, more = score(mean, 0.01), {"options": options(method)}
         scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
-        claimed.add(experiment, method, scores if experiment == "longbench_e" else {"average": average}, **more)
+        claimed.add(
+            experiment,
+            method,
+            scores if experiment == "longbench_e" else {"average": average},
+            **more,
+        )
     gaps = claimed.statements(experiment)
     assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
     for record in claimed.records.values():
@@ -116,7 +135,9 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
     assert claimed.outcome(experiment) == (NONE, [])
 
 
-@pytest.mark.parametrize(("relative", "width", "verdict"), [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)])
+@pytest.mark.parametrize(
+    ("relative", "width", "verdict"), [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)]
+)
 def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, verdict):
     rows = [
         {"method": method, "options": {}, "phase": "train", "rounds": 100, "relative_to_pi": value}
@@ -147,16 +168,23 @@ BS = (90, 720)  # beside 360
         ("intervals_longbench_e", BS, (40, 55), 0.01, [FAILS, FAILS]),
     ],
 )
-def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(claimed, key, values, means, width, verdicts):
+def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
+    claimed, key, values, means, width, verdicts
+):
     option, experiment = ("n_hat", key[6:]) if key.startswith("n_hat") else ("intervals", key[10:])
     reference = ({"n_hat": 48} if option == "n_hat" else {}, 50)
-    for setting, mean in (reference, *(({option: value}, mean) for value, mean in zip(values, means))):
+    for setting, mean in (
+        reference,
+        *(({option: value}, mean) for value, mean in zip(values, means)),
+    ):
         scores = {"average": score(mean, width)}
         if experiment == "longbench_e":
             scores = {"buckets": {}, "averages": {"Avg.": score(mean, width)}, "tasks": {}}
         claimed.add(experiment, "dprope", scores, options=setting)
     claimed.add(experiment, "dprope", scores, options={option: values[0]}, seed=0)
-    assert claimed.outcome(key)[1] == [(mean - 50, verdict) for mean, verdict in zip(means, verdicts)]
+    assert claimed.outcome(key)[1] == [
+        (mean - 50, verdict) for mean, verdict in zip(means, verdicts)
+    ]
     if key == "n_hat_open_llm":
         assert claimed.statements(key)[0].region.high == pytest.approx(61.055 - 60.7575)
 
@@ -175,7 +203,10 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(claimed
 )
 def test_which_keys_are_lost_beyond_the_training_length(claimed, original, near, ours, verdicts):
     def run(method, far, near=60, **more):
-        rows = [{"length": length} | score(mean / 100, 0.02) for length, mean in ((8192, near), (16384, far))]
+        rows = [
+            {"length": length} | score(mean / 100, 0.02)
+            for length, mean in ((8192, near), (16384, far))
+        ]
         claimed.add("passkey", method, {"by_length": rows}, **more)
 
     run("original", original, 100)
@@ -184,9 +215,14 @@ def test_which_keys_are_lost_beyond_the_training_length(claimed, original, near,
     for seed, far in enumerate(ours):
         run("dprope", far, near, options=PAPERS, seed=seed)
     lost, kept = claimed.statements("collapse")
-    assert [lost.verdict, kept.verdict] == verdicts and claimed.outcome("collapse")[0] == overall([lost, kept])
+    assert [lost.verdict, kept.verdict] == verdicts and claimed.outcome("collapse")[0] == overall(
+        [lost, kept]
+    )
     assert kept.number.mean == pytest.approx(100 * sum(ours) / 2 / near - original)
-    assert [lost.measured_on, kept.measured_on] == ["without training, 5 prompts", "fine-tuned, 2 seeds, 5 prompts"]
+    assert [lost.measured_on, kept.measured_on] == [
+        "without training, 5 prompts",
+        "fine-tuned, 2 seeds, 5 prompts",
+    ]
     run("original", 0, 99)  # which misses keys at L: nothing beyond is tested
     assert not [each for each in claimed.statements("collapse") if each.unit == "%"]
 
@@ -196,21 +232,46 @@ def test_loss_collapses_upward(claimed):
     claimed.losses("original", noise, [2.0 + 2 * each for each in noise])
     claimed.losses("dprope", noise, [0.5 + each for each in noise], options=PAPERS)
     gaps = [2.0 + 0.035, 0.5 - 2.0 - 0.035]
-    assert claimed.outcome("collapse") == (HOLDS, [(gap, HOLDS) for gap in map(pytest.approx, gaps)])
+    assert claimed.outcome("collapse") == (
+        HOLDS,
+        [(gap, HOLDS) for gap in map(pytest.approx, gaps)],
+    )
 
 
 @pytest.mark.parametrize(
     ("share", "asked", "near", "verdict"),
-    [(1.0, 1000, 1.0, HOLDS), (29 / 30, 30, 1.0, OPEN), (0.5, 10, 1.0, FAILS), (0.5, 10, 0.9, NONE)],
+    [
+        (1.0, 1000, 1.0, HOLDS),
+        (29 / 30, 30, 1.0, OPEN),
+        (0.5, 10, 1.0, FAILS),
+        (0.5, 10, 0.9, NONE),
+    ],
 )
 def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, verdict):
     """Not tested where the unextended model misses keys within L."""
-    settings = (("dprope", PAPERS, share), ("dprope", {"n_hat": 2}, 0.0), ("yarn", {}, 0.8), ("original", {}, 0.0))
+    settings = (
+        ("dprope", PAPERS, share),
+        ("dprope", {"n_hat": 2}, 0.0),
+        ("yarn", {}, 0.8),
+        ("original", {}, 0.0),
+    )
     for method, setting, far in settings:
-        lengths = {8192: near if method == "original" else 1.0, 16384: far, 32768: 0.0}  # the last is beyond L'
-        rows = [{"length": length, "n": asked, "low": 0, "high": 1, "mean": mean} for length, mean in lengths.items()]
+        lengths = {
+            8192: near if method == "original" else 1.0,
+            16384: far,
+            32768: 0.0,
+        }  # the last is beyond L'
+        rows = [
+            {"length": length, "n": asked, "low": 0, "high": 1, "mean": mean}
+            for length, mean in lengths.items()
+        ]
         claimed.add("passkey", method, {"by_length": rows}, options=setting)
     (keys,) = claimed.statements("passkey")
     assert keys.number.mean == pytest.approx(50 * (1 + share)) and keys.verdict == verdict
-    assert keys.measured_on == f"without training, {2 * asked:,} prompts" and keys.interval.high <= 100
-    assert dict(keys.beside) == {"YaRN": f"90 % of {2 * asked}", "original within L": f"{100 * near:.0f} % of {asked}"}
+    assert (
+        keys.measured_on == f"without training, {2 * asked:,} prompts" and keys.interval.high <= 100
+    )
+    assert dict(keys.beside) == {
+        "YaRN": f"90 % of {2 * asked}",
+        "original within L": f"{100 * near:.0f} % of {asked}",
+    }

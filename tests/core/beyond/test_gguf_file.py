@@ -18,7 +18,11 @@ def write(file, architecture="llama", alignment=None, more=(), tensors=()):
     writer, rng = gguf.GGUFWriter(file, architecture), np.random.default_rng(0)
     if alignment:
         writer.add_custom_alignment(alignment)
-    for key, value in (("context_length", 128), ("embedding_length", 128), ("attention.head_count", 4)):
+    for key, value in (
+        ("context_length", 128),
+        ("embedding_length", 128),
+        ("attention.head_count", 4),
+    ):
         writer.add_uint32(f"{architecture}.{key}", value)
     writer.add_float32(f"{architecture}.rope.freq_base", 10000.0)
     for kind in TYPES:
@@ -29,7 +33,9 @@ def write(file, architecture="llama", alignment=None, more=(), tensors=()):
     for key, value in dict(more).items():
         writer.add_float32(f"{architecture}.{key}", value)
     writer.add_tensor("token_embd.weight", rng.normal(size=(7, 96)).astype(np.float16))
-    quantised = gguf.quantize(rng.normal(size=(5, 64)).astype(np.float32), gguf.GGMLQuantizationType.Q8_0)
+    quantised = gguf.quantize(
+        rng.normal(size=(5, 64)).astype(np.float32), gguf.GGMLQuantizationType.Q8_0
+    )
     writer.add_tensor("blk.0.attn_q.weight", quantised, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
     writer.add_tensor("output_norm.weight", rng.normal(size=3).astype(np.float32))
     for name in tensors:
@@ -44,7 +50,11 @@ def write(file, architecture="llama", alignment=None, more=(), tensors=()):
 def contents(file):
     """(fields with their types, tensors with their types, shapes and bytes)"""
     reader = gguf.GGUFReader(file)
-    fields = {name: (field.types, field.contents()) for name, field in reader.fields.items() if name[:5] != "GGUF."}
+    fields = {
+        name: (field.types, field.contents())
+        for name, field in reader.fields.items()
+        if name[:5] != "GGUF."
+    }
     tensors = {t.name: (t.tensor_type, tuple(t.shape), t.data.tobytes()) for t in reader.tensors}
     assert all(t.data_offset % reader.alignment == 0 for t in reader.tensors)
     return fields, tensors
@@ -58,7 +68,9 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
     kind, shape, data = held.pop("rope_freqs.weight")
     wanted = rope.scale(GEOMETRY, method, 2)
     assert (kind, shape) == (gguf.GGMLQuantizationType.F32, (16,))
-    np.testing.assert_allclose(np.frombuffer(data, "<f4"), GEOMETRY.inv_freq / wanted.inv_freq, rtol=1e-7)
+    np.testing.assert_allclose(
+        np.frombuffer(data, "<f4"), GEOMETRY.inv_freq / wanted.inv_freq, rtol=1e-7
+    )
     assert held == tensors and list(held) == list(tensors) and fields.keys() <= extended.keys()
     added = {name: field for name, field in extended.items() if fields.get(name) != field}
     temperature = added.pop("llama.rope.scaling.attn_factor", ([TYPES.FLOAT32], 1.0))
@@ -78,8 +90,18 @@ WINDOWED = {"more": {"attention.sliding_window": 64.0}}
 @pytest.mark.parametrize(
     ("architecture", "options", "method", "says"),
     [
-        ("llama", {"more": {"rope.scaling.factor": 4.0}}, rope.PROPOSED, "a.gguf is scaled already"),
-        ("llama", {"tensors": ["rope_factors_long.weight"]}, rope.PROPOSED, "a.gguf is scaled already"),
+        (
+            "llama",
+            {"more": {"rope.scaling.factor": 4.0}},
+            rope.PROPOSED,
+            "a.gguf is scaled already",
+        ),
+        (
+            "llama",
+            {"tensors": ["rope_factors_long.weight"]},
+            rope.PROPOSED,
+            "a.gguf is scaled already",
+        ),
         ("exaone4", WINDOWED, rope.PROPOSED, "windowed layers"),
         ("olmo2", WINDOWED, "ntk", "windowed layers"),
         (TAKES_KEYS[0], {}, rope.PROPOSED, TAKES_KEYS[0]),
@@ -98,14 +120,26 @@ def test_what_llama_cpp_cannot_apply_is_refused(tmp_path, architecture, options,
 def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path):
     def extended(architecture, method, **options):
         target = tmp_path / f"{architecture}-{method}.gguf"
-        keys, tensors = contents(extend_gguf(write(tmp_path / "a.gguf", architecture), target, method, 2, **options))
-        return {key.removeprefix(f"{architecture}.rope."): value for key, (_, value) in keys.items()}, tensors
+        keys, tensors = contents(
+            extend_gguf(write(tmp_path / "a.gguf", architecture), target, method, 2, **options)
+        )
+        return {
+            key.removeprefix(f"{architecture}.rope."): value for key, (_, value) in keys.items()
+        }, tensors
 
     linear, tensors = extended("qwen2", rope.TIME_REFERENCE)
-    assert (linear["scaling.type"], linear["scaling.factor"], linear["freq_base"]) == ("linear", 2, 10000)
+    assert (linear["scaling.type"], linear["scaling.factor"], linear["freq_base"]) == (
+        "linear",
+        2,
+        10000,
+    )
     assert tensors == contents(tmp_path / "a.gguf")[1]
     yarn, _ = extended("qwen2", rope.BASELINE, beta_fast=16.0)
-    assert (yarn["scaling.type"], yarn["scaling.factor"], yarn["scaling.original_context_length"]) == ("yarn", 2, 128)
+    assert (
+        yarn["scaling.type"],
+        yarn["scaling.factor"],
+        yarn["scaling.original_context_length"],
+    ) == ("yarn", 2, 128)
     assert (yarn["scaling.yarn_beta_fast"], yarn["scaling.yarn_beta_slow"]) == (16, 1)
     assert "scaling.attn_factor" not in yarn  # llama.cpp multiplies by YaRN's own
     lists, tensors = extended(TAKES_LISTS[0], rope.PROPOSED)

@@ -16,7 +16,9 @@ ARCHITECTURES = {
     "GPTNeoXConfig": {},  # rotates a part of each head
     "CohereConfig": {},  # interleaves the pairs
     "Gemma3TextConfig": {"layer_types": ["sliding_attention", "full_attention"]},
-    "Qwen2Config": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}},  # scaled before
+    "Qwen2Config": {
+        "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
+    },  # scaled before
 }
 
 
@@ -28,7 +30,9 @@ def moved(geometry, size=0.5):
     """Factors that are no method's."""
     factors = Factors(geometry, scale(geometry, BASELINE, 2))
     with torch.no_grad():
-        factors.moves += size * torch.randn(factors.moves.shape, generator=torch.Generator().manual_seed(1))
+        factors.moves += size * torch.randn(
+            factors.moves.shape, generator=torch.Generator().manual_seed(1)
+        )
     return factors
 
 
@@ -43,9 +47,13 @@ def test_what_is_learned_is_what_a_file_of_factors_computes(architecture, tmp_pa
     with learning(model, factors):
         learned = logits(model)
         learned.logsumexp(-1).mean().backward()
-    assert (factors.moves.grad != 0).all() and not any(each.requires_grad for each in model.parameters())
+    assert (factors.moves.grad != 0).all() and not any(
+        each.requires_grad for each in model.parameters()
+    )
     values, attention_factor = factors.values
-    (file := tmp_path / "f.json").write_text(json.dumps({"factors": values, "attention_factor": attention_factor}))
+    (file := tmp_path / "f.json").write_text(
+        json.dumps({"factors": values, "attention_factor": attention_factor})
+    )
     assert torch.equal(learned, logits(extend(model, "factors", 2, file=file)))
     # The values say all: a copy of float64 would be another number.
     assert [float(np.float32(value)) for value in values] == values

@@ -15,7 +15,10 @@ GEOMETRY = RopeGeometry(16, 500.0, L)
 def matrices(geometry, seed=0, size=0.3):
     generator = torch.Generator().manual_seed(seed)
     d, pairs = geometry.head_dim, geometry.pairs
-    return [size * torch.randn(shape, generator=generator).double() for shape in ((d, pairs), (pairs, d))]
+    return [
+        size * torch.randn(shape, generator=generator).double()
+        for shape in ((d, pairs), (pairs, d))
+    ]
 
 
 def clex_model(architecture="LlamaConfig", factor=4, **overrides):
@@ -29,7 +32,9 @@ def clex_model(architecture="LlamaConfig", factor=4, **overrides):
 
 
 def rotary(model):
-    return next(module for module in model.modules() if isinstance(module, clex.ClexRotaryEmbedding))
+    return next(
+        module for module in model.modules() if isinstance(module, clex.ClexRotaryEmbedding)
+    )
 
 
 def tokens(length, rows=1, seed=0):

@@ -25,7 +25,9 @@ def test_an_export_loads_stock_and_is_restored(tmp_path):
         assert torch.equal(full_logits(restored, ids), full_logits(model, ids))
     with clex.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
         assert torch.allclose(full_logits(stock, ids), full_logits(model, ids), atol=2e-3)
-    assert not torch.allclose(full_logits(stock, tokens(10)), full_logits(model, tokens(10)), atol=0.1)
+    assert not torch.allclose(
+        full_logits(stock, tokens(10)), full_logits(model, tokens(10)), atol=0.1
+    )
 
 
 def test_saved_weights_are_equal_files_extend_a_fresh_model_and_say_their_scale(tmp_path):
@@ -44,7 +46,11 @@ def test_extending_a_clex_model_starts_again_from_pre_training(tmp_path):
     model, ids = clex_model(), tokens(40)
     weights = clex.save(model, tmp_path)
     assert rope_geometry(model) == RopeGeometry(16, 10000.0, L)
-    for method, options in (("pi", {}), ("clex", {"weights": weights}), ("clex", {"weights": weights})):
+    for method, options in (
+        ("pi", {}),
+        ("clex", {"weights": weights}),
+        ("clex", {"weights": weights}),
+    ):
         extend(model, method, 2, **options)
         fresh = extend(random_model(**SHORT), method, 2, **options)
         assert torch.equal(full_logits(model, ids), full_logits(fresh, ids))
@@ -69,7 +75,10 @@ def test_bad_weights_and_models_are_refused_and_leave_the_model_alone(tmp_path):
     assert torch.equal(full_logits(model, tokens(40)), before)
     for architecture, options in (
         ("CohereConfig", {}),
-        ("Gemma3TextConfig", {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]}),
+        (
+            "Gemma3TextConfig",
+            {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
+        ),
     ):
         other = random_model(architecture, **options)
         with pytest.raises(InputError, match="no Llama-style rotary embedding"):

@@ -13,14 +13,23 @@ from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 @pytest.mark.parametrize("length", [2, L, 2 * L, 3 * L + 5])
 def test_draws_are_those_of_the_authors_class(length):
     """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and what forward adds."""
-    embedding, generator, theirs = rotary(clex_model()), *(torch.Generator().manual_seed(0) for _ in range(2))
+    embedding, generator, theirs = (
+        rotary(clex_model()),
+        *(torch.Generator().manual_seed(0) for _ in range(2)),
+    )
     seen, times = set(), max(length // L, 1)
     for _ in range(100):
         t, positions = embedding.draw(length, generator)
         seen.add(t)
         assert t == int(torch.randint(1, 17, (1,), generator=theirs)[0])
-        inside = torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values.float()
-        assert positions.tolist() == [0.0, *((inside + 1) / times).tolist(), length * t // times - 1]
+        inside = (
+            torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values.float()
+        )
+        assert positions.tolist() == [
+            0.0,
+            *((inside + 1) / times).tolist(),
+            length * t // times - 1,
+        ]
     assert seen == set(range(1, 17)) and len(embedding.draw(1)[1]) == 1
 
 
@@ -29,13 +38,19 @@ def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
     embedding, ids = rotary(model), torch.arange(40)[None]
     torch.manual_seed(5)
     t, positions = embedding.draw(40)
-    angles = np.outer(positions, ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach())
+    angles = np.outer(
+        positions, ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach()
+    )
     for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 1e-2)):
         torch.manual_seed(5)
         cos, sin = embedding(torch.zeros(1, dtype=dtype), ids)
         assert cos.dtype == sin.dtype == dtype and cos.shape == (1, 40, 16)
-        assert cos[0, :, :8].detach().float().numpy() == pytest.approx(np.cos(angles), abs=tolerance)
-        assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(np.sin(angles), abs=tolerance)
+        assert cos[0, :, :8].detach().float().numpy() == pytest.approx(
+            np.cos(angles), abs=tolerance
+        )
+        assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(
+            np.sin(angles), abs=tolerance
+        )
     logits = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
@@ -47,7 +62,10 @@ def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_
     embedding = rotary(clex_model())
 
     def drawn(draws, samples):
-        return [(t, positions.tolist()) for t, positions in draws.of(samples, lambda each: embedding.draw(20, each))]
+        return [
+            (t, positions.tolist())
+            for t, positions in draws.of(samples, lambda each: embedding.draw(20, each))
+        ]
 
     every = drawn(clex.Draws(3), range(12))
     assert len({t for t, _ in every}) > 4 and drawn(clex.Draws(4), range(12)) != every
@@ -92,11 +110,16 @@ def test_a_cache_is_continued_at_one_scale_alone():
     model, ids = clex_model(), tokens(2 * L)
     with torch.inference_mode():
         with clex.at_length(model, 2 * L):
-            full, cache = full_logits(model, ids), model(ids[:, : L - 3], use_cache=True).past_key_values
+            full, cache = (
+                full_logits(model, ids),
+                model(ids[:, : L - 3], use_cache=True).past_key_values,
+            )
             rest = model(ids[:, L - 3 :], past_key_values=cache).logits
         assert torch.allclose(rest, full[:, L - 3 :], atol=2e-3)
         cache = model(ids[:, :L], use_cache=True).past_key_values
         with pytest.raises(InputError, match="at_length"):
             model(ids[:, L:], past_key_values=cache)
         cache = model(ids[:, : L + 1], use_cache=True).past_key_values
-        assert torch.allclose(model(ids[:, L + 1 :], past_key_values=cache).logits, full[:, L + 1 :], atol=2e-3)
+        assert torch.allclose(
+            model(ids[:, L + 1 :], past_key_values=cache).logits, full[:, L + 1 :], atol=2e-3
+        )

@@ -46,10 +46,17 @@ def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
     inputs, mask, most = drawn(2000), torch.ones(1, 1, 2000, 2000, dtype=torch.bool).tril_(), {}
     for compute in (attention.sdpa, sdpa_attention_forward):
         activity = [torch.profiler.ProfilerActivity.CPU]
-        with torch.inference_mode(), torch.profiler.profile(activities=activity, profile_memory=True) as profile:
+        with (
+            torch.inference_mode(),
+            torch.profiler.profile(activities=activity, profile_memory=True) as profile,
+        ):
             compute(MODULE, *inputs, mask)
-        events = sorted(profile.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-        most[compute] = max(itertools.accumulate(e.nbytes() for e in events if e.name() == "[memory]"))
+        events = sorted(
+            profile.profiler.kineto_results.events(), key=lambda event: event.start_ns()
+        )
+        most[compute] = max(
+            itertools.accumulate(e.nbytes() for e in events if e.name() == "[memory]")
+        )
     copied = 2000 * 2000 * 4  # bytes, as float32
     assert most[attention.sdpa] < copied / 3 and most[sdpa_attention_forward] > copied
 
@@ -58,7 +65,9 @@ def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch, tmp_pa
     from experiments.kit.base_model import BaseModel
 
     called = []
-    monkeypatch.setattr(attention, "_has_no_kernel", lambda query: called.append(query.shape) or True)
+    monkeypatch.setattr(
+        attention, "_has_no_kernel", lambda query: called.append(query.shape) or True
+    )
     model = BaseModel(str(checkpoint(tmp_path / "model"))).load()
     with torch.inference_mode():
         model(torch.arange(3, 23)[None])

@@ -18,7 +18,9 @@ from tests.models import byte_tokenizer, random_model
 
 ARCHITECTURES = {
     "LlamaConfig": {},
-    "MixtralConfig": {"num_local_experts": 2},  # its head_dim is None, and its files have older names of weights
+    "MixtralConfig": {
+        "num_local_experts": 2
+    },  # its head_dim is None, and its files have older names of weights
     "Phi3Config": {"partial_rotary_factor": 0.5},
     "GPTNeoXConfig": {},  # its keys have other names in transformers 4
     "Gemma3TextConfig": {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"]},
@@ -30,7 +32,10 @@ KINDS = {  # the type that says a method in full
     "ntk": "default",
     "llama3": "llama3",
 }
-INDEX, SHARDS = "model.safetensors.index.json", [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+INDEX, SHARDS = (
+    "model.safetensors.index.json",
+    [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)],
+)
 REWRITTEN = {"config.json", "generation_config.json", "tokenizer_config.json"}
 
 
@@ -51,7 +56,9 @@ def saved(directory, architecture, **options):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Two shards, a tokenizer and a licence, in a file system's and in the hub's form."""
-    directory = saved(tmp_path_factory.mktemp("whole") / "source", "LlamaConfig", num_hidden_layers=1)
+    directory = saved(
+        tmp_path_factory.mktemp("whole") / "source", "LlamaConfig", num_hidden_layers=1
+    )
     byte_tokenizer().save_pretrained(directory)
     tensors, weights = load_file(directory / "model.safetensors"), {}
     (directory / "model.safetensors").unlink()
@@ -79,11 +86,16 @@ def test_all_but_the_configuration_comes_along_byte_for_byte(whole, extended):
     names = set(os.listdir(whole))
     assert set(os.listdir(extended)) == names | {"README.md"}
     for name in names:
-        assert ((extended / name).read_bytes() == (whole / name).read_bytes()) == (name not in REWRITTEN), name
+        assert ((extended / name).read_bytes() == (whole / name).read_bytes()) == (
+            name not in REWRITTEN
+        ), name
         assert (extended / name).stat().st_ino != (whole / name).stat().st_ino
     before, after = read(whole), read(extended)
     assert [key for key in after if key in before] == list(before)
-    assert {key for key in before if after[key] != before[key]} == {"max_position_embeddings", "rope_parameters"}
+    assert {key for key in before if after[key] != before[key]} == {
+        "max_position_embeddings",
+        "rope_parameters",
+    }
     assert sorted(os.listdir(whole.parent)) == ["extended", "source"]
 
 
@@ -94,9 +106,16 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path
     generation = read(extended, "generation_config.json")
     assert (generation["max_length"], generation["temperature"]) == (256, 0.5)
     tokenizer = read(extended, "tokenizer_config.json")
-    assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (256, "PreTrainedTokenizerFast")
-    assert isinstance(tokenizer.get("extra_special_tokens", {}), dict)  # transformers 4 takes no list there
-    assert [read(extended)[key] for key in ("max_sequence_length", "max_seq_len", "max_length")] == [256, 127, 20]
+    assert (tokenizer["model_max_length"], tokenizer["tokenizer_class"]) == (
+        256,
+        "PreTrainedTokenizerFast",
+    )
+    assert isinstance(
+        tokenizer.get("extra_special_tokens", {}), dict
+    )  # transformers 4 takes no list there
+    assert [
+        read(extended)[key] for key in ("max_sequence_length", "max_seq_len", "max_length")
+    ] == [256, 127, 20]
     loaded = AutoTokenizer.from_pretrained(extended)
     assert "<mine>" in loaded.all_special_tokens
     assert loaded("some text").input_ids == byte_tokenizer()("some text").input_ids
@@ -114,7 +133,9 @@ def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_keys_of_transformers_4_say_the_scaling_also_of_a_checkpoint_extended_again(tmp_path, architecture):
+def test_the_keys_of_transformers_4_say_the_scaling_also_of_a_checkpoint_extended_again(
+    tmp_path, architecture
+):
     """Transformers itself reads them where the newer ones are missing."""
     source = saved(tmp_path / "source", architecture, **ARCHITECTURES[architecture])
     for method in KINDS if architecture == "LlamaConfig" else (rope.BASELINE, rope.PROPOSED):
@@ -126,7 +147,10 @@ def test_the_keys_of_transformers_4_say_the_scaling_also_of_a_checkpoint_extende
         (older := tmp_path / f"{method}-older").mkdir()
         edit(older, **content)
         model = skeleton(AutoConfig.from_pretrained(older))
-        assert check_extension(model).items() >= {"method": method, "options": {}, "factor": 2.0}.items()
+        assert (
+            check_extension(model).items()
+            >= {"method": method, "options": {}, "factor": 2.0}.items()
+        )
         assert model.config.max_position_embeddings == 256
 
 
@@ -150,7 +174,9 @@ def test_what_no_loader_needs_is_left_out_and_said(source, extended, tmp_path):
     with pytest.warns(UserWarning) as warned:
         target = extend_checkpoint(source, tmp_path / "extended", rope.BASELINE, 2)
     said = " ".join(str(warning.message) for warning in warned)
-    assert all(name.split("/")[0] in said for name in OTHERS if name[0] != ".") and "auto_map" in said
+    assert (
+        all(name.split("/")[0] in said for name in OTHERS if name[0] != ".") and "auto_map" in said
+    )
     assert {file.name: file.read_bytes() for file in target.iterdir() if file.suffix != ".md"} == {
         file.name: file.read_bytes() for file in extended.iterdir() if file.suffix != ".md"
     }
@@ -163,7 +189,9 @@ def alone(name, content):
         for file in (INDEX, *SHARDS):
             (source / file).unlink()
         (source / name).parent.mkdir(exist_ok=True)
-        (source / name).write_bytes(content) if isinstance(content, bytes) else content(source / name)
+        (source / name).write_bytes(content) if isinstance(content, bytes) else content(
+            source / name
+        )
 
     return change
 
@@ -181,7 +209,12 @@ def renamed(change):
 def moved(source):
     """An index that names a tensor in the other file."""
     weights = read(source, INDEX)["weight_map"]
-    edit(source, INDEX, weight_map=weights | {"model.norm.weight": SHARDS[weights["model.norm.weight"] == SHARDS[0]]})
+    edit(
+        source,
+        INDEX,
+        weight_map=weights
+        | {"model.norm.weight": SHARDS[weights["model.norm.weight"] == SHARDS[0]]},
+    )
 
 
 def pickled(file):

@@ -17,8 +17,14 @@ from eval.position_loss import position_losses
 from tests.models import SIZES, byte_tokenizer, random_model
 
 L = SIZES["max_position_embeddings"]
-TOKENS = torch.arange(300)[None].remainder(293) + 3  # past L' = 256, so that every length regime is met
-MIXED = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
+TOKENS = (
+    torch.arange(300)[None].remainder(293) + 3
+)  # past L' = 256, so that every length regime is met
+MIXED = {
+    "head_dim": 16,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "sliding_window": 32,
+}
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}  # where a class's default is scaled already
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 FAMILIES = {
@@ -49,7 +55,11 @@ LINEAR = {
     "layer_types": ["linear_attention", "full_attention"],
 }
 HYBRIDS = {  # rotate only where they have full attention; the other layers keep a state that no cache can crop
-    "FalconH1Config": {**dict.fromkeys(("mamba_d_head", "mamba_d_state"), 16), "mamba_d_ssm": 64, "mamba_n_heads": 4},
+    "FalconH1Config": {
+        **dict.fromkeys(("mamba_d_head", "mamba_d_state"), 16),
+        "mamba_d_ssm": 64,
+        "mamba_n_heads": 4,
+    },
     "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
     "MiniMaxConfig": {**LINEAR, "num_local_experts": 2, "block_size": 16},
     "OlmoHybridConfig": LINEAR,
@@ -79,7 +89,9 @@ def by_hand(model, method):
             scaling = scale(RopeGeometry(2 * buffer.numel(), base, L), method, 2)
             buffer.copy_(torch.from_numpy(scaling.inv_freq))
             setattr(module, f"{kind}attention_scaling", scaling.attention_factor)
-            module.rope_init_fn = lambda *_, same=(buffer, scaling.attention_factor): same  # which Phimoe calls
+            module.rope_init_fn = lambda *_, same=(buffer, scaling.attention_factor): (
+                same
+            )  # which Phimoe calls
     return model
 
 
@@ -91,7 +103,9 @@ def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_
     for method in (BASELINE, PROPOSED):
         extended[method] = logits(extend(model, method, 2))
         assert torch.isfinite(extended[method]).all() and not torch.equal(extended[method], plain)
-        torch.testing.assert_close(extended[method], logits(by_hand(copy.deepcopy(unextended), method)), **close)
+        torch.testing.assert_close(
+            extended[method], logits(by_hand(copy.deepcopy(unextended), method)), **close
+        )
     exported = export(model, tmp_path / "exported")
     assert torch.equal(logits(loaded(model, exported)), extended[PROPOSED])
     on_disk = extend_checkpoint(exported, tmp_path / "on disk", BASELINE, 2)
@@ -104,17 +118,26 @@ def test_scores_are_those_of_each_prompt_read_whole(monkeypatch, architecture):
     monkeypatch.setattr(position_loss, "CHUNK", 16)
     model = extend(random_model(architecture, **FAMILIES[architecture]), PROPOSED, 2)
     prompts = [(*range(3, 30), *range(40, 40 + n)) for n in (9, 30, 9)]
-    continued = dict(generate(model, [Request(str(i), prompt, 4) for i, prompt in enumerate(prompts)]))
+    continued = dict(
+        generate(model, [Request(str(i), prompt, 4) for i, prompt in enumerate(prompts)])
+    )
     for i, prompt in enumerate(prompts):
         tokens = torch.tensor([*prompt, *continued[str(i)]])
         log_probs = logits(model, tokens[None])[0].log_softmax(-1)
-        assert log_probs[len(prompt) - 1 : -1].argmax(-1).tolist() == continued[str(i)] and continued[str(i)]
+        assert (
+            log_probs[len(prompt) - 1 : -1].argmax(-1).tolist() == continued[str(i)]
+            and continued[str(i)]
+        )
         own = -log_probs[range(len(tokens) - 1), tokens[1:]]
         assert position_losses(model, tokens) == pytest.approx(own.numpy(), abs=1e-3)
-    scorer = SharedPrefixLM(pretrained=model, tokenizer=byte_tokenizer(), max_length=L, batch_size=2)
+    scorer = SharedPrefixLM(
+        pretrained=model, tokenizer=byte_tokenizer(), max_length=L, batch_size=2
+    )
     requests = [(("", ""), list(prompt), [7, 5, 9][:n]) for prompt in prompts for n in (1, 3)]
     for (_, context, answer), (score, _) in zip(requests, scorer._loglikelihood_tokens(requests)):
-        scored = logits(model, torch.tensor([context + answer]))[0].log_softmax(-1)[-len(answer) - 1 : -1]
+        scored = logits(model, torch.tensor([context + answer]))[0].log_softmax(-1)[
+            -len(answer) - 1 : -1
+        ]
         assert score == pytest.approx(float(scored[range(len(answer)), answer].sum()), abs=1e-3)
 
 
@@ -162,7 +185,12 @@ def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
 
 
 def qwen2_vl():
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+    }
     text = {**sizes, "intermediate_size": 48, "vocab_size": 300, "max_position_embeddings": L}
     text["rope_parameters"] = {**PLAIN, "mrope_section": [2, 3, 3]}
     vision = {"depth": 1, "embed_dim": 16, "num_heads": 2, "hidden_size": 32}
@@ -173,12 +201,18 @@ def qwen2_vl():
 
 def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     model = qwen2_vl()
-    tower = next(module for name, module in model.named_modules() if "visual" in name and hasattr(module, "inv_freq"))
+    tower = next(
+        module
+        for name, module in model.named_modules()
+        if "visual" in name and hasattr(module, "inv_freq")
+    )
     seen = tower.inv_freq.clone()
     model.save_pretrained(tmp_path / "source")
     extend(model, TIME_REFERENCE, 2)
     assert torch.equal(tower.inv_freq, seen)
-    extended = loaded(model, extend_checkpoint(tmp_path / "source", tmp_path / "extended", TIME_REFERENCE, 2))
+    extended = loaded(
+        model, extend_checkpoint(tmp_path / "source", tmp_path / "extended", TIME_REFERENCE, 2)
+    )
     assert torch.equal(logits(extended), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
     assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
@@ -187,9 +221,15 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
 @pytest.mark.parametrize("change", [copy.deepcopy, lambda model: model.init_weights() or model])
 def test_an_extended_model_stays_extended(change):
     model = random_model("Gemma3TextConfig", **MIXED)
-    plain, expected, weights = logits(model), logits(extend(model, PROPOSED, 2)), copy.deepcopy(model.state_dict())
+    plain, expected, weights = (
+        logits(model),
+        logits(extend(model, PROPOSED, 2)),
+        copy.deepcopy(model.state_dict()),
+    )
     for module in model.modules():
         module._is_hf_initialized = False
     (changed := change(model)).load_state_dict(weights)
     assert torch.allclose(logits(changed), expected, atol=1e-6)
-    assert torch.allclose(logits(extend(changed, ORIGINAL, 2)), plain, atol=1e-6) and not torch.equal(plain, expected)
+    assert torch.allclose(
+        logits(extend(changed, ORIGINAL, 2)), plain, atol=1e-6
+    ) and not torch.equal(plain, expected)

@@ -18,33 +18,62 @@ from tests.models import random_model
 
 L, PAIRS = 512, 8
 TOKENS = torch.arange(2 * L)[None].remainder(293) + 3
-YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": L // 4}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 1e4,
+    "factor": 4.0,
+    "original_max_position_embeddings": L // 4,
+}
 SHORT, LONG = [1.0] * PAIRS, [1.0, 1.01, 1.2, 2.5, 2.4, 3.0, 7.5, 8.0]  # as Phi's, not in order
 LISTS = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": SHORT, "long_factor": LONG}
-LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 8.0}
-MIXED = {"head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 32}
+MIXED = {
+    "head_dim": 16,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "sliding_window": 32,
+}
 WINDOWS = {"rope_type": "default", "rope_theta": 1e3}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 ORIGINALLY = {"original_max_position_embeddings": L // 8}
 MODELS = {
-    "llama3": ("LlamaConfig", {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 64}}),
+    "llama3": (
+        "LlamaConfig",
+        {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 64}},
+    ),
     "linear": ("LlamaConfig", {"rope_parameters": LINEAR}),
     "linear, two kinds of layers": (
         "Gemma3TextConfig",
         MIXED | {"rope_parameters": {"sliding_attention": WINDOWS, "full_attention": LINEAR}},
     ),
     "yarn": ("Qwen2Config", {"rope_parameters": YARN}),
-    "yarn beside the length before it": ("Qwen3Config", {"max_position_embeddings": L // 4, "rope_parameters": YARN}),
-    "yarn, not rounded": ("GptOssConfig", {**MIXED, **EXPERTS, "rope_parameters": YARN | {"truncate": False}}),
+    "yarn beside the length before it": (
+        "Qwen3Config",
+        {"max_position_embeddings": L // 4, "rope_parameters": YARN},
+    ),
+    "yarn, not rounded": (
+        "GptOssConfig",
+        {**MIXED, **EXPERTS, "rope_parameters": YARN | {"truncate": False}},
+    ),
     "longrope": ("LlamaConfig", {"rope_parameters": LISTS | ORIGINALLY | {"factor": 8.0}}),
-    "longrope, Phi": ("Phi3Config", {"rope_parameters": LISTS, "sliding_window": None} | ORIGINALLY),
+    "longrope, Phi": (
+        "Phi3Config",
+        {"rope_parameters": LISTS, "sliding_window": None} | ORIGINALLY,
+    ),
 }
 
 
 def model_of(name):
     architecture, options = MODELS[name]
-    return random_model(architecture, **{"head_dim": 16, "max_position_embeddings": L} | copy.deepcopy(options))
+    return random_model(
+        architecture, **{"head_dim": 16, "max_position_embeddings": L} | copy.deepcopy(options)
+    )
 
 
 def logits(model):
@@ -66,7 +95,9 @@ def divisors(method, theta, interpolated):
 def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
     model, kind = model_of(name), name.split(",")[0].split()[0]
     layers = "full_attention" if "two kinds" in name else None
-    theta, before = ROPE_INIT_FUNCTIONS[kind](copy.deepcopy(model.config), seq_len=L, layer_type=layers)
+    theta, before = ROPE_INIT_FUNCTIONS[kind](
+        copy.deepcopy(model.config), seq_len=L, layer_type=layers
+    )
     theta, plain, geometry = theta.double().numpy(), logits(model), rope_geometry(model)
     assert (geometry.rope_type, geometry.context_length) == (kind, L)
     assert hash(RopeGeometry(**json.loads(json.dumps(geometry.to_dict())))) == hash(geometry)
@@ -76,21 +107,32 @@ def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
         in_memory = logits(extend(model, method, 2, **options))
         assert not torch.allclose(in_memory, plain, atol=1e-2)
         exported = export(model, tmp_path / method)
-        on_disk = extend_checkpoint(tmp_path / "source", tmp_path / f"{method} on disk", method, 2, **options)
+        on_disk = extend_checkpoint(
+            tmp_path / "source", tmp_path / f"{method} on disk", method, 2, **options
+        )
         for directory in (exported, on_disk):
             loaded = type(model).from_pretrained(directory, dtype=model.dtype).eval()
             assert torch.equal(logits(loaded), in_memory)
-            assert re.search(rf"^\| its RoPE \| .*`{kind}`", (directory / "README.md").read_text(), re.MULTILINE)
+            assert re.search(
+                rf"^\| its RoPE \| .*`{kind}`", (directory / "README.md").read_text(), re.MULTILINE
+            )
         rotary = next(module for module in loaded.modules() if hasattr(module, "rope_type"))
-        arguments = torch.zeros(1, 1), torch.from_numpy(positions)[None], *([layers] if layers else [])
+        arguments = (
+            torch.zeros(1, 1),
+            torch.from_numpy(positions)[None],
+            *([layers] if layers else []),
+        )
         angles = np.outer(
-            positions, theta / divisors(method, theta, scale(geometry, method, 2, **options).interpolated)
+            positions,
+            theta / divisors(method, theta, scale(geometry, method, 2, **options).interpolated),
         )
         factor = before * (0.1 * np.log(2) + 1 if method == BASELINE else 1)
         for ours, expected in zip(rotary(*arguments), (np.cos(angles), np.sin(angles))):
             np.testing.assert_allclose(ours[0, :, :PAIRS], factor * expected, atol=1e-3)
         again = extend(loaded, ORIGINAL, 2)  # starts from what was there before
-        torch.testing.assert_close(logits(again), plain, rtol=0, atol=2e-3 * plain.abs().max().item())
+        torch.testing.assert_close(
+            logits(again), plain, rtol=0, atol=2e-3 * plain.abs().max().item()
+        )
         assert rope_geometry(again) == geometry
     for method in ("ntk", "ntk-critical", "clex"):
         with pytest.raises(InputError, match="follow from no base"):

@@ -25,11 +25,16 @@ def merge(config, changes):
 
 def ggml(options, base=1e4, pairs=8):
     """θ_i and the attention factor of ggml's rope_yarn, for options of a command line."""
-    scale, base = float(options.get("--rope-scale", 1)), float(options.get("--rope-freq-base", base))
+    scale, base = (
+        float(options.get("--rope-scale", 1)),
+        float(options.get("--rope-freq-base", base)),
+    )
     theta = base ** -(np.arange(pairs) / pairs)
     if options.get("--rope-scaling") != "yarn":
         return theta / scale, 1.0
-    length, *turns = (float(options[f"--yarn-{name}"]) for name in ("orig-ctx", "beta-fast", "beta-slow"))
+    length, *turns = (
+        float(options[f"--yarn-{name}"]) for name in ("orig-ctx", "beta-fast", "beta-slow")
+    )
     low, high = (pairs * np.log(length / (2 * np.pi * beta)) / np.log(base) for beta in turns)
     low, high = max(0, np.floor(low)), min(2 * pairs - 1, np.ceil(high))
     kept = 1 - np.clip((np.arange(pairs) - low) / max(0.001, high - low), 0, 1)
@@ -40,7 +45,12 @@ def ggml(options, base=1e4, pairs=8):
     ("architecture", "method"),
     [("LlamaConfig", method) for method in ("pi", "yarn", "dprope", "ntk", "llama3", "original")]
     + [("Gemma3TextConfig", method) for method in ("pi", "yarn", "dprope")]
-    + [("Phi3Config", "yarn"), ("GPTNeoXConfig", "ntk"), ("MixtralConfig", "dprope"), ("Qwen2VLConfig", "pi")],
+    + [
+        ("Phi3Config", "yarn"),
+        ("GPTNeoXConfig", "ntk"),
+        ("MixtralConfig", "dprope"),
+        ("Qwen2VLConfig", "pi"),
+    ],
 )
 def test_unextended_weights_served_so_are_the_extended_model(tmp_path, architecture, method):
     composite, source = architecture == "Qwen2VLConfig", tmp_path / "it's"
@@ -49,14 +59,22 @@ def test_unextended_weights_served_so_are_the_extended_model(tmp_path, architect
     before, expected = AutoConfig.from_pretrained(source), logits(extend(model, method, 2))
     lines = commands(str(source), before, model.config).split("\n")[1::2]
     vllm, sglang, llama = (dict(pairwise(shlex.split(line, comments=True))) for line in lines)
-    assert vllm["serve"] == str(source) and vllm["--max-model-len"] == str(2 * L) and bool(sglang) == (not composite)
+    assert (
+        vllm["serve"] == str(source)
+        and vllm["--max-model-len"] == str(2 * L)
+        and bool(sglang) == (not composite)
+    )
     taken = {"--hf-overrides": merge, "--json-model-override-args": PreTrainedConfig.update}
     for flag, apply in list(taken.items())[: 2 - composite]:
         apply(config := AutoConfig.from_pretrained(source), json.loads((vllm | sglang)[flag]))
         assert config.get_text_config().max_position_embeddings == 2 * L
-        assert torch.equal(logits(type(model).from_pretrained(source, config=config).eval()), expected)
+        assert torch.equal(
+            logits(type(model).from_pretrained(source, config=config).eval()), expected
+        )
     assert bool(llama) == (architecture == "LlamaConfig" and method not in ("dprope", "llama3"))
     if llama:
         inv_freq, factor = ggml(llama)
         assert model.model.rotary_emb.inv_freq.tolist() == pytest.approx(inv_freq, rel=1e-6)
-        assert model.model.rotary_emb.attention_scaling == pytest.approx(factor) and llama["-c"] == str(2 * L)
+        assert model.model.rotary_emb.attention_scaling == pytest.approx(factor) and llama[
+            "-c"
+        ] == str(2 * L)

@@ -34,7 +34,10 @@ def soon(monkeypatch):
 
 def requests(count=4, **more):
     rng = np.random.default_rng(0)
-    return [Request(str(i), tuple(rng.integers(3, 300, 5 + i).tolist()), 4, **more) for i in range(count)]
+    return [
+        Request(str(i), tuple(rng.integers(3, 300, 5 + i).tolist()), 4, **more)
+        for i in range(count)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +65,10 @@ def test_the_models_own_ends_and_the_least_tokens_are_kept(stops, monkeypatch):
         answers = dict(Endpoint(served.url, "model", WORDS, stops).generate(least))
     monkeypatch.setattr(MODEL.generation_config, "eos_token_id", sorted(stops))
     assert answers == dict(generate(MODEL, least))
-    with Completions(log_probs, owner="llamacpp") as served, pytest.raises(InputError, match="min_tokens"):
+    with (
+        Completions(log_probs, owner="llamacpp") as served,
+        pytest.raises(InputError, match="min_tokens"),
+    ):
         list(Endpoint(served.url, "model", WORDS, stops).generate(least))
 
 
@@ -106,7 +112,9 @@ NATS = *CHOICE, "logprobs", "token_logprobs"
         ({}, "slow", "seconds"),
     ],
 )
-def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(how, then, fragment, monkeypatch):
+def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(
+    how, then, fragment, monkeypatch
+):
     if fragment == "seconds":
         monkeypatch.setattr(endpoint, "LONGEST_ANSWER", 0.2)
     with Completions(**{"log_probs": counting, "name": "base/model", **how}) as served:
@@ -135,13 +143,18 @@ def test_a_key_is_stripped_or_refused_and_never_shown(monkeypatch):
     ("then", "error", "fragment"),
     [
         ([429, "dies", 503], None, ""),
-        *(([puts(ended, *CHOICE, "finish_reason")] * 3, None, "") for ended in ("abort", "content_filter", "", None)),
+        *(
+            ([puts(ended, *CHOICE, "finish_reason")] * 3, None, "")
+            for ended in ("abort", "content_filter", "", None)
+        ),
         ([puts("error", *CHOICE, "finish_reason")] * 4, InputError, "one .*ends by 'error'"),
         ([puts("vllm-0.2", "system_fingerprint")], InputError, "another than before"),
         ([puts([0.0, 0.0, None], *NATS)], NonFiniteError, "one.*not finite"),
     ],
 )
-def test_what_fails_for_a_moment_or_is_broken_off_is_asked_again_and_all_else_ends(then, error, fragment):
+def test_what_fails_for_a_moment_or_is_broken_off_is_asked_again_and_all_else_ends(
+    then, error, fragment
+):
     with Completions(counting) as served:
         at = Endpoint(served.url, "model", WORDS)
         served.next = then

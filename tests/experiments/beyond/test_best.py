@@ -28,13 +28,17 @@ def inputs(tmp_path_factory):
     return root
 
 
-def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(call, inputs, tmp_path):
+def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
+    call, inputs, tmp_path
+):
     books = [inputs / f"{number}.txt" for number in range(3)]
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
     assert status == 0, err
     rows = re.findall(r"^(\S+)(?: n_hat=(\d+))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE)
     ready = {name for name, method in rope.METHODS.items() if method.ready}
-    assert {method for method, *_ in rows} == ready and len(rows) == len(ready) + 1  # DPRoPE at t = 0 and at n̂
+    assert {method for method, *_ in rows} == ready and len(rows) == len(
+        ready
+    ) + 1  # DPRoPE at t = 0 and at n̂
     assert [beyond for *_, beyond in rows] == sorted(beyond for *_, beyond in rows)
     for method, n_hat, *printed in rows[:2] + rows[-2:]:
         losses = plain(inputs / "model", books, method, **({"n_hat": int(n_hat)} if n_hat else {}))
@@ -53,15 +57,24 @@ def plain(model, books, method, **options):
 
 
 def rows_of(losses):
-    return [{"setting": (name, {}), "within": [0.0], "beyond": beyond} for name, beyond in losses.items()]
+    return [
+        {"setting": (name, {}), "within": [0.0], "beyond": beyond}
+        for name, beyond in losses.items()
+    ]
 
 
 def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
     losses = {"a": [1.0, 1.1, 0.9, 1.3, 0.8], "b": [1.0] * 5, "c": [2.0, 2.1, 2.0, 2.1, 2.0]}
     rows = ranked(rows_of(losses))
-    assert [(row["setting"][0], row["level"]) for row in rows] == [("b", True), ("a", True), ("c", False)]
+    assert [(row["setting"][0], row["level"]) for row in rows] == [
+        ("b", True),
+        ("a", True),
+        ("c", False),
+    ]
     for row in rows[1:]:
-        low, high = stats.ttest_1samp(np.subtract(row["beyond"], losses["b"]), 0).confidence_interval()
+        low, high = stats.ttest_1samp(
+            np.subtract(row["beyond"], losses["b"]), 0
+        ).confidence_interval()
         assert (row["low"], row["high"]) == pytest.approx((low, high))
     assert verdict(rows).startswith("A tie")
     few = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
@@ -69,7 +82,9 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
 
 
 def test_the_same_text_twice_is_refused_before_a_model_is_loaded(call, inputs, monkeypatch):
-    monkeypatch.setattr("experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(
+        "experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("a model was loaded")
+    )
     line = ["--model", inputs / "model", "--no-bos", "--texts", inputs / "3.txt", inputs / "4.txt"]
     status, out, err = call("best", *line)
     assert (status, out) == (2, "") and "'3' and '4' are the same text" in err

@@ -20,14 +20,36 @@ from tests.models import byte_tokenizer, checkpoint
 
 L = 64
 QUICK = ("--steps", "12", "--evaluate-every", "2", "--sequences", "2")
-SAME = ("factors", "attention_factor", "curve", "losses", "gradient_norms", "steps_made", "converged", "identity")
+SAME = (
+    "factors",
+    "attention_factor",
+    "curve",
+    "losses",
+    "gradient_norms",
+    "steps_made",
+    "converged",
+    "identity",
+)
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     root = tmp_path_factory.mktemp("inputs")
     (root / "data").mkdir()
-    words = ("all", "happy", "families", "are", "alike", "each", "unhappy", "one", "in", "its", "own", "way")
+    words = (
+        "all",
+        "happy",
+        "families",
+        "are",
+        "alike",
+        "each",
+        "unhappy",
+        "one",
+        "in",
+        "its",
+        "own",
+        "way",
+    )
     for file, seed in (("data/one", 0), ("data/two", 1), ("held", 2)):
         (root / f"{file}.txt").write_text(" ".join(random.Random(seed).choices(words, k=800)))
     checkpoint(root / "model", max_position_embeddings=L)
@@ -35,12 +57,22 @@ def inputs(tmp_path_factory):
 
 
 def line(inputs, out, *more):
-    usual = ("--model", inputs / "model", "--corpus", inputs / "data", "--texts", inputs / "held.txt", *QUICK)
+    usual = (
+        "--model",
+        inputs / "model",
+        "--corpus",
+        inputs / "data",
+        "--texts",
+        inputs / "held.txt",
+        *QUICK,
+    )
     return *usual, "--results", out / "results", *more
 
 
 def record(out, name=f"from={BASELINE}_s=2_seed=0"):
-    return json.loads((out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text())
+    return json.loads(
+        (out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text()
+    )
 
 
 def run(inputs, out):
@@ -59,7 +91,9 @@ def whole(inputs, tmp_path_factory):
 def test_the_record_says_what_was_learned(inputs, whole, call):
     learned = record(whole)
     assert len(learned["factors"]) == 8 and learned["length"] == 2 * L
-    assert [point["step"] for point in learned["curve"]] == list(range(0, learned["steps_made"] + 1, 2))
+    assert [point["step"] for point in learned["curve"]] == list(
+        range(0, learned["steps_made"] + 1, 2)
+    )
     assert learned["curve"][-1]["tokens"] == learned["steps_made"] * 2 * L
     assert learned["curve"][0]["all"]["mean"] > learned["curve"][-1]["all"]["mean"]
     assert {book["title"] for book in learned["data_facts"]["books"]} <= {"one", "two"}
@@ -88,7 +122,9 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
 def test_killed_and_given_again_it_ends_in_the_same_bits(inputs, whole, tmp_path):
     """Killed in the midst of a step."""
     child, runs = run(inputs, tmp_path), tmp_path / "runs"
-    processes.until(lambda: any(file.read_bytes().count(b"\n") > 3 for file in runs.glob("*/learned/*.0.jsonl")))
+    processes.until(
+        lambda: any(file.read_bytes().count(b"\n") > 3 for file in runs.glob("*/learned/*.0.jsonl"))
+    )
     os.kill(child, signal.SIGKILL)
     assert processes.wait(child) == -signal.SIGKILL
     assert processes.wait(run(inputs, tmp_path)) == 0
@@ -117,7 +153,11 @@ def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_p
         ([2.0], [2.0] * PATIENCE, True),
         ([2.0], [2.0 - 0.9 * LEAST] * PATIENCE, True),
         ([2.0], [2.0] * (PATIENCE - 1) + [2.0 - 1.1 * LEAST], False),
-        ([2.0], [2.0 - 1.1 * LEAST] + [3.0] * (PATIENCE - 1), False),  # the least counts, not the last
+        (
+            [2.0],
+            [2.0 - 1.1 * LEAST] + [3.0] * (PATIENCE - 1),
+            False,
+        ),  # the least counts, not the last
     ],
 )
 def test_when_the_loss_is_flat(first, last, flat):
@@ -126,7 +166,15 @@ def test_when_the_loss_is_flat(first, last, flat):
 
 def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole, tmp_path, call):
     (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
-    given = ("loss_by_position", "--model", inputs / "model", "--method", "factors", "--results", tmp_path / "results")
+    given = (
+        "loss_by_position",
+        "--model",
+        inputs / "model",
+        "--method",
+        "factors",
+        "--results",
+        tmp_path / "results",
+    )
     assert call(*given, "--file", file, "--texts", inputs / "held.txt")[0] == 0
     again = tmp_path / file.name
     again.write_text(json.dumps(record(whole) | {"seconds": 1.0, "environment": {}}))

@@ -49,7 +49,11 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
         assert record["blocks"][title] == pytest.approx(of_blocks, abs=1e-4)
     blocks = np.array(list(record["blocks"].values()))
     assert [b["mean"] for b in record["buckets"]] == pytest.approx(list(blocks.mean(axis=0)))
-    assert [(s["start"], s["end"]) for s in record["ranges"]] == [(0, 1024), (1024, 1536), (1536, 2048)]
+    assert [(s["start"], s["end"]) for s in record["ranges"]] == [
+        (0, 1024),
+        (1024, 1536),
+        (1536, 2048),
+    ]
     assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
     assert record["model"]["sha256"].keys() == {"tensors"}
 
@@ -58,15 +62,26 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     ("context_length", "length", "block", "bucket"),
     [(8192, 16384, 128, 1024), (1000, 2000, 125, 125), (1024, 1152, 64, 128)],
 )
-def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(context_length, length, block, bucket):
+def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(
+    context_length, length, block, bucket
+):
     assert blocks.divisions(context_length, length) == (block, bucket)
     losses = np.arange(length // block, dtype=float)
     made = loss_by_position.scores({"a": losses.tolist()}, context_length, length)
-    assert [row["tokens"] for row in made["ranges"]] == [row["end"] - row["start"] for row in made["ranges"]]
-    assert sum(row["tokens"] for row in made["ranges"]) == sum(row["tokens"] for row in made["buckets"]) == length
+    assert [row["tokens"] for row in made["ranges"]] == [
+        row["end"] - row["start"] for row in made["ranges"]
+    ]
+    assert (
+        sum(row["tokens"] for row in made["ranges"])
+        == sum(row["tokens"] for row in made["buckets"])
+        == length
+    )
     assert all(row["tokens"] for row in made["ranges"])
     first, *_, last = made["buckets"]
-    assert first["mean"] == losses[: bucket // block].mean() and last["mean"] == losses[-bucket // block :].mean()
+    assert (
+        first["mean"] == losses[: bucket // block].mean()
+        and last["mean"] == losses[-bucket // block :].mean()
+    )
 
 
 @pytest.mark.parametrize(("context_length", "length"), [(8192, 8274), (16, 32)])

@@ -15,7 +15,10 @@ from tests.core.test_angles import brute_force
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 GEOMETRY = RopeGeometry(16, 500.0, 128)
-SHAPE = {"max_position_embeddings": 128, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
+SHAPE = {
+    "max_position_embeddings": 128,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+}
 
 
 def histogram(inv_freq, length):
@@ -27,17 +30,36 @@ def test_each_set_of_pairs_stands_once_with_what_a_plain_loop_measures(call, tmp
     (tmp_path / "book.txt").write_text(text)
     path = checkpoint(tmp_path / "model", **SHAPE)
     monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY))
-    line = ["selections", "--model", "toy", "--texts", tmp_path / "book.txt", "--results", tmp_path / "results"]
+    line = [
+        "selections",
+        "--model",
+        "toy",
+        "--texts",
+        tmp_path / "book.txt",
+        "--results",
+        tmp_path / "results",
+    ]
     assert call(*line)[0] == 0 and "done already" in call(*line)[1]
     record = json.loads((tmp_path / "results/toy/beyond/selections/s=2.json").read_text())
     masks = [tuple(row["interpolated_pairs"]) for row in record["scores"]]
     assert len(set(masks)) == len(masks)
-    settings = [{"n_hat": n, "convention": c} for n in range(0, 17, 2) for c in ("released", "equation")]
-    settings += [{"intervals": b, "convention": c} for b in selections.INTERVALS for c in ("released", "equation")]
-    wanted = {tuple(np.flatnonzero(scale(GEOMETRY, "dprope", 2, **options).interpolated)) for options in settings}
+    settings = [
+        {"n_hat": n, "convention": c} for n in range(0, 17, 2) for c in ("released", "equation")
+    ]
+    settings += [
+        {"intervals": b, "convention": c}
+        for b in selections.INTERVALS
+        for c in ("released", "equation")
+    ]
+    wanted = {
+        tuple(np.flatnonzero(scale(GEOMETRY, "dprope", 2, **options).interpolated))
+        for options in settings
+    }
     assert set(masks) == wanted
     for method, count in (("original", 0), ("pi", 8)):
-        losses = token_losses(extend(random_model(**SHAPE), method, 2), byte_tokenizer().encode(text)[:257])
+        losses = token_losses(
+            extend(random_model(**SHAPE), method, 2), byte_tokenizer().encode(text)[:257]
+        )
         (row,) = [row for row in record["scores"] if len(row["interpolated_pairs"]) == count]
         assert row["within"]["mean"] == pytest.approx(losses[:128].mean(), abs=1e-4)
         assert row["beyond"]["mean"] == pytest.approx(losses[128:].mean(), abs=1e-4)

@@ -66,7 +66,10 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
     here, there = record(tmp_path / "here" / "results"), record(at)
     assert journal(at, "toy-yarn") == journal(tmp_path / "here" / "results", "toy-yarn")
     assert there["scores"] == here["scores"] and there["fingerprints"] == [by.fingerprint]
-    assert there["engine"] == {"name": {"vllm": "vLLM", "llamacpp": "llama-server"}[owner]} and "engine" not in here
+    assert (
+        there["engine"] == {"name": {"vllm": "vLLM", "llamacpp": "llama-server"}[owner]}
+        and "engine" not in here
+    )
     # llama-server was not measured beside this process with every setting, so its records stand apart.
     assert ("engine" in there["comparable"]) == (owner == "llamacpp")
     status, _, err = call(*command, at)
@@ -80,7 +83,9 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         by.next = [None] * 3 + ["dies"] * 1000
         status, _, err = call(*command, "--endpoint", by.url)
         assert status == 2 and "same command again" in err and "Traceback" not in err
-        done = len(list((results.parent / "runs").rglob("*.jsonl"))) and len(journal(results, "toy-yarn"))
+        done = len(list((results.parent / "runs").rglob("*.jsonl"))) and len(
+            journal(results, "toy-yarn")
+        )
         by.next, asked = [], len(by.asked)
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
@@ -110,8 +115,15 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
 )
 def test_what_a_server_cannot_compute_is_one_sentence(call, places, tmp_path, arguments, fragment):
     names = "toy-yarn", "pi_s=2", "other/pi_s=2"
-    with Completions(counting, "toy-yarn", models=[{"id": name, "max_model_len": 800} for name in names]) as by:
+    with Completions(
+        counting, "toy-yarn", models=[{"id": name, "max_model_len": 800} for name in names]
+    ) as by:
         given = shlex.split(f"--dtype float32 --endpoint {by.url} {arguments.format(places)}")
         status, _, err = call("passkey", *ASKED[:-2], *given, "--results", tmp_path / "results")
-    assert status == 2 and fragment in err.splitlines()[-1] and "Traceback" not in err and "secret" not in err
+    assert (
+        status == 2
+        and fragment in err.splitlines()[-1]
+        and "Traceback" not in err
+        and "secret" not in err
+    )
     assert not list(tmp_path.rglob("*.json*"))

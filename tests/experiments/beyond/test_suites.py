@@ -14,13 +14,20 @@ def lines(every):
     return [" ".join(command) for chain in every for command in chain.commands]
 
 
-def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(tmp_path, monkeypatch):
+def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
+    tmp_path, monkeypatch
+):
     before = {chain.name for chain in chains(suite_of("tiny", tmp_path))}
     for name in ("new", "learned"):
         monkeypatch.setitem(rope.METHODS, name, None)  # which takes it away afterwards
-    rope.register("new")(lambda geometry, factor: rope.RopeScaling(geometry.inv_freq, 1.0, geometry.inv_freq < 0))
+    rope.register("new")(
+        lambda geometry, factor: rope.RopeScaling(geometry.inv_freq, 1.0, geometry.inv_freq < 0)
+    )
     rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
-    assert {chain.name for chain in chains(suite_of("tiny", tmp_path))} == before | {"new_s=2", "new_s=4"}
+    assert {chain.name for chain in chains(suite_of("tiny", tmp_path))} == before | {
+        "new_s=2",
+        "new_s=4",
+    }
 
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
@@ -45,7 +52,9 @@ def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
 
 
 @pytest.mark.parametrize("factor", [2, 4])
-def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(tmp_path, factor):
+def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(
+    tmp_path, factor
+):
     suite = suite_of("tiny", tmp_path)
     geometry, n_hat = suite.model.geometry, covering(suite, factor)[1]["n_hat"]
     beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))

@@ -19,7 +19,9 @@ def facts(folder):
 def base(tmp_path_factory):
     """Dropout makes the loss depend on the random state; tied weights are the harder case under ZeRO-3."""
     directory = tmp_path_factory.mktemp("base") / "toy"
-    return checkpoint(directory, attention_dropout=0.1, tie_word_embeddings=True, max_position_embeddings=32)
+    return checkpoint(
+        directory, attention_dropout=0.1, tie_word_embeddings=True, max_position_embeddings=32
+    )
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +39,30 @@ def command(base, books, tmp_path):
     """command("--steps", 3, …) -> the arguments of experiments.finetune on these."""
 
     def arguments(*more):
-        usual = ["--model", base, "--corpus", books, "--method", "pi", "--batch", 4, "--device-batch", 2]
-        places = ["--learning-rate", "1e-2", "--output", tmp_path / "out", "--results", tmp_path / "results"]
-        return [str(a) for a in (*usual, "--steps", 6, "--save-every", 2, "--no-checkpointing", *places, *more)]
+        usual = [
+            "--model",
+            base,
+            "--corpus",
+            books,
+            "--method",
+            "pi",
+            "--batch",
+            4,
+            "--device-batch",
+            2,
+        ]
+        places = [
+            "--learning-rate",
+            "1e-2",
+            "--output",
+            tmp_path / "out",
+            "--results",
+            tmp_path / "results",
+        ]
+        return [
+            str(a)
+            for a in (*usual, "--steps", 6, "--save-every", 2, "--no-checkpointing", *places, *more)
+        ]
 
     return arguments
 
@@ -47,7 +70,9 @@ def command(base, books, tmp_path):
 @pytest.fixture
 def finetuned(command, call, monkeypatch):
     """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
-    monkeypatch.setattr(launch, "expected", lambda: processes.rank()[1])  # however many GPUs there are
+    monkeypatch.setattr(
+        launch, "expected", lambda: processes.rank()[1]
+    )  # however many GPUs there are
 
     def run(*more, arguments=None):
         return call("finetune", *(arguments or command(*more)))

@@ -14,5 +14,7 @@ status = int(sys.argv[1 + rank])
 os.write(1, f"process {rank} of {os.environ['WORLD_SIZE']}: {sys.argv[1:]}\n".encode())
 if sys.argv[3:] and not rank:
     os.kill(os.getppid(), getattr(signal, sys.argv[3]))
-time.sleep(0 if status or not any(map(int, sys.argv[1:3])) else 3)  # as one that waits for another which has ended
+time.sleep(
+    0 if status or not any(map(int, sys.argv[1:3])) else 3
+)  # as one that waits for another which has ended
 sys.exit(status)

@@ -11,7 +11,8 @@ from tests.models import random_model
 
 LENGTH = 2 * attention.BLOCK
 needs_kernel = pytest.mark.skipif(
-    not attention.fits(random_model(head_dim=32), LENGTH), reason="no compiler, or a CPU without bfloat16"
+    not attention.fits(random_model(head_dim=32), LENGTH),
+    reason="no compiler, or a CPU without bfloat16",
 )
 
 
@@ -20,7 +21,9 @@ def relative(found, expected):
 
 
 @needs_kernel
-@pytest.mark.parametrize(("batch", "heads", "groups", "head_dim"), [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)])
+@pytest.mark.parametrize(
+    ("batch", "heads", "groups", "head_dim"), [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)]
+)
 def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_dim):
     generator = torch.Generator().manual_seed(0)
     query, key, value, direction = (
@@ -35,7 +38,9 @@ def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_di
         found = attention._attend(None, *ours, None, scaling=0.3)[0].transpose(1, 2)
     assert found.dtype == torch.bfloat16 and relative(found, expected) < 1e-2
     gradients = torch.autograd.grad(found, ours, direction)
-    for one, other in zip(gradients, torch.autograd.grad(expected, exact, direction.float()), strict=True):
+    for one, other in zip(
+        gradients, torch.autograd.grad(expected, exact, direction.float()), strict=True
+    ):
         assert one.dtype == torch.bfloat16 and relative(one, other) < 1e-2
 
 
@@ -48,10 +53,14 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
         model = random_model(head_dim=32, initializer_range=0.1)
         if installed:
             attention.install(model)
-        settings = Training(batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=checkpointing)
+        settings = Training(
+            batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=checkpointing
+        )
         tokens = torch.randint(300, (3, LENGTH), generator=torch.Generator().manual_seed(1))
         data = [{"input_ids": each, "labels": each} for each in tokens]
-        trainer = Trainer(model, training_arguments(settings, 3, 0, tmp_path / str(installed)), data)
+        trainer = Trainer(
+            model, training_arguments(settings, 3, 0, tmp_path / str(installed)), data
+        )
         trainer.train()
         assert trainer.ran_on()["attention"] == (attention.NAME if installed else "sdpa")
         return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -61,7 +70,8 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "length"), [({}, LENGTH - 1), ({"head_dim": 16}, LENGTH), ({"attention_dropout": 0.1}, LENGTH)]
+    ("changes", "length"),
+    [({}, LENGTH - 1), ({"head_dim": 16}, LENGTH), ({"attention_dropout": 0.1}, LENGTH)],
 )
 def test_what_does_not_fit_is_computed_by_pytorch(changes, length):
     assert not attention.fits(random_model(**{"head_dim": 32} | changes), length)

@@ -17,7 +17,9 @@ def test_parameters_are_those_published_and_tied_ones_count_once():
     assert (SEVEN.parameters, THIRTEEN.parameters) == (6_738_415_616, 13_015_864_320)
     model = random_model(tie_word_embeddings=True)
     size = budget.sizes(model.config)
-    assert size.parameters == size.multiplied == model.num_parameters()  # the one matrix is the head's too
+    assert (
+        size.parameters == size.multiplied == model.num_parameters()
+    )  # the one matrix is the head's too
     untied = random_model()
     assert budget.sizes(untied.config).multiplied == untied.num_parameters() - 300 * 64
 
@@ -30,7 +32,10 @@ def test_the_papers_hours():
 def saved_for_backward(model, tokens, autocast):
     """Bytes of the different tensors that a forward pass keeps, the weights and their copies not counted."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept, shapes = {}, {tuple(parameter.shape) for parameter in model.parameters() if parameter.ndim == 2}
+    kept, shapes = (
+        {},
+        {tuple(parameter.shape) for parameter in model.parameters() if parameter.ndim == 2},
+    )
 
     def pack(tensor):
         if not {tuple(tensor.shape), tuple(reversed(tensor.shape))} & shapes:
@@ -57,7 +62,9 @@ def test_activations_are_what_a_forward_pass_keeps(autocast):
         kept.append(saved_for_backward(model if autocast else model.bfloat16(), 128, autocast))
     phases = budget.activations(budget.sizes(config), 128, checkpointing=False, autocast=autocast)
     gradients = 128 * 3 * 2 * 176
-    assert (phases["activations"] - gradients) / 4 == pytest.approx((kept[1] - kept[0]) / 3, rel=0.03)
+    assert (phases["activations"] - gradients) / 4 == pytest.approx(
+        (kept[1] - kept[0]) / 3, rel=0.03
+    )
 
 
 def test_memory_at_the_papers_scale():
@@ -67,17 +74,35 @@ def test_memory_at_the_papers_scale():
     assert states == pytest.approx([n * 6.738415616 / 8 for n in (2, 4, 12)])
     assert 20 < sum(peak.values()) < 25
     alone = budget.memory(SEVEN, PAPERS, 8192, gpus=1)
-    assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(16 * 6.738415616)
+    assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(
+        16 * 6.738415616
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "lines"),
     [  # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16; 7B at s = 2 takes 38.3 on 4
-        ("llama2-13b --factor 4 --gpus 8 --memory 40", 0, ["dprope_n-hat=64_s=4_seed=0", "45.3 GB", "fills more"]),
-        ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.7 GB of 40 on each of 16 GPUs (ZeRO-3): fits"]),
+        (
+            "llama2-13b --factor 4 --gpus 8 --memory 40",
+            0,
+            ["dprope_n-hat=64_s=4_seed=0", "45.3 GB", "fills more"],
+        ),
+        (
+            "llama2-13b --factor 4 --gpus 16 --memory 40",
+            0,
+            ["30.7 GB of 40 on each of 16 GPUs (ZeRO-3): fits"],
+        ),
         ("llama2-7b --gpus 4 --memory 40", 0, ["38.3 GB", "12 hours, assuming A100s"]),
-        ("llama2-7b --gpus 5", 2, ["error: a batch of 64 sequences cannot be divided among 5 processes"]),
-        ("tiny", 0, ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"]),  # n̂ where the model trains that
+        (
+            "llama2-7b --gpus 5",
+            2,
+            ["error: a batch of 64 sequences cannot be divided among 5 processes"],
+        ),
+        (
+            "tiny",
+            0,
+            ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"],
+        ),  # n̂ where the model trains that
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status, lines):

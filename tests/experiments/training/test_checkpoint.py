@@ -58,7 +58,10 @@ SPOILT = {
 
 def test_a_whole_one_is_gone_on_from(folder, facts):
     assert checkpoint.whole(folder, facts) == folder / "checkpoint-100"
-    assert [path.name for path in checkpoint.checkpoints(folder)] == ["checkpoint-90", "checkpoint-100"]
+    assert [path.name for path in checkpoint.checkpoints(folder)] == [
+        "checkpoint-90",
+        "checkpoint-100",
+    ]
     assert checkpoint.whole(folder / "nowhere", facts) is None
 
 
@@ -67,7 +70,11 @@ def test_any_other_is_refused_by_name(folder, facts, spoil, name):
     spoil(folder / "checkpoint-100")
     with pytest.raises(InputError) as error:
         checkpoint.whole(folder, facts)
-    assert name in str(error.value) and str(folder) in str(error.value) and "\n" not in str(error.value)
+    assert (
+        name in str(error.value)
+        and str(folder) in str(error.value)
+        and "\n" not in str(error.value)
+    )
 
 
 @pytest.fixture

@@ -23,13 +23,17 @@ def folder(tmp_path):
     books.mkdir()
     for title in ("a", "c"):
         (books / f"{title}.txt").write_text(TEXTS[title])
-    rest = pa.table({"text": [TEXTS["b"], TEXTS["d"], None, "  "], "title": ["b", "d", "none", "blank"]})
+    rest = pa.table(
+        {"text": [TEXTS["b"], TEXTS["d"], None, "  "], "title": ["b", "d", "none", "blank"]}
+    )
     pq.write_table(rest, books / "rest.parquet", row_group_size=2)
     return books
 
 
 def packed(folder, tmp_path, batch=2, steps=3, length=10, seed=0):
-    return pack(Corpus(str(folder)), byte_tokenizer(), length, batch, steps, seed, tmp_path / "cache")
+    return pack(
+        Corpus(str(folder)), byte_tokenizer(), length, batch, steps, seed, tmp_path / "cache"
+    )
 
 
 def text_of(item):
@@ -64,12 +68,18 @@ def test_of_the_registrys_books_each_gives_its_share_from_a_place_of_the_seed_an
     tmp_path, monkeypatch
 ):
     """Each of three books gives a third; which of its sequences differs by seed."""
-    library = [Book(title, "".join(random.Random(title).choices("abcdefgh", k=900))) for title in "wxyz"]
+    library = [
+        Book(title, "".join(random.Random(title).choices("abcdefgh", k=900))) for title in "wxyz"
+    ]
     monkeypatch.setattr(texts, "books", lambda count: library[:count])
     starts = set()
     for seed in range(3):
         data = pack(Corpus("books"), byte_tokenizer(), 10, 3, 10, seed, tmp_path / "cache")
-        assert {book["title"]: book["sequences"] for book in data.facts["books"]} == {"x": 10, "y": 10, "z": 10}
+        assert {book["title"]: book["sequences"] for book in data.facts["books"]} == {
+            "x": 10,
+            "y": 10,
+            "z": 10,
+        }
         starts.add(tuple(book["first"] for book in data.facts["books"]))
         expected = [text[10 * (book["first"] + i) :][:10] for book in data.facts["books"]
                     for text in [library["wxyz".index(book["title"])].text] for i in range(10)]  # fmt: skip
@@ -78,7 +88,10 @@ def test_of_the_registrys_books_each_gives_its_share_from_a_place_of_the_seed_an
 
 
 def test_seeds_settings_and_edited_texts_do_not_share_a_cache(folder, tmp_path):
-    caches = [packed(folder, tmp_path, seed=seed, length=length) for seed, length in ((0, 10), (1, 10), (0, 11))]
+    caches = [
+        packed(folder, tmp_path, seed=seed, length=length)
+        for seed, length in ((0, 10), (1, 10), (0, 11))
+    ]
     file = folder / "a.txt"
     times = file.stat()
     file.write_text(TEXTS["a"].replace("a", "A"))  # at the same size and time
@@ -96,7 +109,9 @@ def refusal(*arguments, **options):
 
 def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
     assert "the longest of 4 books has 140 tokens" in refusal(folder, tmp_path, length=141)
-    assert "gives 27 sequences of 10 tokens and a batch needs 28" in refusal(folder, tmp_path, batch=28)
+    assert "gives 27 sequences of 10 tokens and a batch needs 28" in refusal(
+        folder, tmp_path, batch=28
+    )
     assert "no .txt or .parquet file" in refusal(tmp_path / "nowhere", tmp_path)
     (folder / "rest.parquet").unlink()
     (folder / "a.txt").write_text("")
@@ -114,7 +129,9 @@ def parquet(columns):
 
 def torn_inside(file):
     """The end, with the schema, is whole; the rows are not."""
-    pq.write_table(pa.table({"text": [f"word {n} " * 50 for n in range(9)]}), file, compression="zstd")
+    pq.write_table(
+        pa.table({"text": [f"word {n} " * 50 for n in range(9)]}), file, compression="zstd"
+    )
     content = file.read_bytes()
     file.write_bytes(content[:20] + b"\xff" * 200 + content[220:])
 
@@ -147,7 +164,9 @@ def test_a_file_that_is_no_text_is_refused_by_name(name, tmp_path):
 def test_rows_and_files_without_text_are_no_books(tmp_path):
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")
     assert list(Corpus(str(tmp_path)).books(0)) == []
-    rows = pa.table({"text": pa.array(["one", None, "", "two"]).dictionary_encode(), "title": [7, 8, 9, None]})
+    rows = pa.table(
+        {"text": pa.array(["one", None, "", "two"]).dictionary_encode(), "title": [7, 8, 9, None]}
+    )
     pq.write_table(rows, tmp_path / "some.parquet")
     (tmp_path / "upper.TXT").write_text("three")
     books = {book.title: book.text for book in Corpus(str(tmp_path)).books(0)}

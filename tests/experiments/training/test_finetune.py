@@ -32,7 +32,9 @@ def sure(tmp_path):
     return checkpoint(tmp_path / "toy", max_position_embeddings=32)
 
 
-def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(finetuned, tmp_path, sure, books):
+def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(
+    finetuned, tmp_path, sure, books
+):
     """The same data, AdamW and clipping in ten lines of torch."""
     command = ["--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 4]
     status, _, err = finetuned(*command)
@@ -52,22 +54,46 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
     folder = tmp_path / "out"
     training = facts(folder)
     assert training["losses"] == pytest.approx(losses, rel=1e-4)
-    trained, tokens = AutoModelForCausalLM.from_pretrained(folder).eval(), data[0]["input_ids"][None]
-    torch.testing.assert_close(trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2)
+    trained, tokens = (
+        AutoModelForCausalLM.from_pretrained(folder).eval(),
+        data[0]["input_ids"][None],
+    )
+    torch.testing.assert_close(
+        trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2
+    )
 
-    assert training["options"] == {"n_hat": 6} and training["tokens"] == 64 * 4 * 4 and training["data_facts"]["sha256"]
+    assert (
+        training["options"] == {"n_hat": 6}
+        and training["tokens"] == 64 * 4 * 4
+        and training["data_facts"]["sha256"]
+    )
     assert list((folder / "tensorboard").iterdir()) and not (tmp_path / "out.unfinished").exists()
-    assert trained.config.max_position_embeddings == AutoTokenizer.from_pretrained(folder).model_max_length == 64
+    assert (
+        trained.config.max_position_embeddings
+        == AutoTokenizer.from_pretrained(folder).model_max_length
+        == 64
+    )
     expected = scale(RopeGeometry(16, 10000.0, 32), "dprope", 2, n_hat=6).inv_freq
     np.testing.assert_allclose(trained.model.rotary_emb.inv_freq.numpy(), expected, rtol=1e-6)
     (file,) = (tmp_path / "results").rglob("finetune/*.json")
-    assert file.relative_to(tmp_path / "results").as_posix() == "toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
+    assert (
+        file.relative_to(tmp_path / "results").as_posix()
+        == "toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
+    )
     record = json.loads(file.read_text())
     assert record["identity"] == training["identity"] and record["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
-    expected = {"processes": 1, "device_batch": 2, "accumulated": 2, "attention": "sdpa", "loss": "chunked"}
+    expected = {
+        "processes": 1,
+        "device_batch": 2,
+        "accumulated": 2,
+        "attention": "sdpa",
+        "loss": "chunked",
+    }
     assert record["ran_on"].items() >= expected.items()
-    assert record["data"] == [[f.name, files.sha256(f)] for f in sorted(books.iterdir())]  # and not where it lies
+    assert record["data"] == [
+        [f.name, files.sha256(f)] for f in sorted(books.iterdir())
+    ]  # and not where it lies
 
     # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
     file.unlink()
@@ -76,7 +102,11 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(f
     another.touch()
     status, out, _ = finetuned(*command, "--device-batch", 1)
     assert another.exists()
-    assert status == 0 and "done already" in out and json.loads(file.read_text())["losses"] == training["losses"]
+    assert (
+        status == 0
+        and "done already" in out
+        and json.loads(file.read_text())["losses"] == training["losses"]
+    )
     status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 4)
     assert status == 2 and "options n_hat 6, not none" in err and len(err.splitlines()) == 1
 
@@ -87,10 +117,20 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     base = BaseModel("tiny")
     loaded = base.load()
     model = rope.get(run["method"]).start(loaded, rope_geometry(loaded), run["factor"]).train()
-    data = pack(Corpus(run["data"]), base.tokenizer, run["length"], run["batch"], run["steps"], run["seed"], tmp_path)
+    data = pack(
+        Corpus(run["data"]),
+        base.tokenizer,
+        run["length"],
+        run["batch"],
+        run["steps"],
+        run["seed"],
+        tmp_path,
+    )
     rows = torch.stack([data[i]["input_ids"] for i in range(run["batch"])])
     with clex.drawing(model, clex.Draws(run["seed"]), range(run["batch"])), torch.no_grad():
-        assert model(rows, labels=rows, use_cache=False).loss.item() == pytest.approx(run["losses"][0], rel=2e-6)
+        assert model(rows, labels=rows, use_cache=False).loss.item() == pytest.approx(
+            run["losses"][0], rel=2e-6
+        )
 
 
 def signalled(method, step, number, command):
@@ -103,19 +143,29 @@ def signalled(method, step, number, command):
         return original(self, *arguments, **options)
 
     setattr(Trainer, method, function)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's job in the background ignores it
     sys.argv = ["finetune", *command]
     command_line.run(finetune.main)
 
 
-def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(finetuned, command, tmp_path, monkeypatch):
+def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
+    finetuned, command, tmp_path, monkeypatch
+):
     """In a step, which it ends and keeps; while a checkpoint is written; and when only the result is missing."""
     steps = "--steps", 3
     assert finetuned(*steps, "--output", tmp_path / "whole")[0] == 0
     unfinished = tmp_path / "out.unfinished"
     for method, step, number, status, kept in (
         ("training_step", 0, signal.SIGTERM, 128 + signal.SIGTERM, 1),
-        ("_save_optimizer_and_scheduler", 2, signal.SIGKILL, -signal.SIGKILL, 1),  # the weights are already there
+        (
+            "_save_optimizer_and_scheduler",
+            2,
+            signal.SIGKILL,
+            -signal.SIGKILL,
+            1,
+        ),  # the weights are already there
         ("training_step", 1, signal.SIGINT, 130, 2),
     ):
         work = lambda: signalled(method, step, number, command(*steps))  # noqa: E731 (called at once)
@@ -138,7 +188,9 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(fin
     assert weights[0] == weights[1]
 
 
-def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned, tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
+    finetuned, tmp_path, monkeypatch
+):
     original = Trainer.compute_loss
 
     def poisoned(self, model, inputs, *rest, **options):
@@ -150,15 +202,25 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(finetuned
     monkeypatch.setattr(Trainer, "compute_loss", poisoned)
     status, _, err = finetuned()
     line = err.splitlines()[-1]
-    assert status == 2 and "nan at step 3 (sequences 10 to 11 of its data)" in line and line.endswith("checkpoint-2.")
+    assert (
+        status == 2
+        and "nan at step 3 (sequences 10 to 11 of its data)" in line
+        and line.endswith("checkpoint-2.")
+    )
     saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
 
 
 def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
-    monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf")))
+    monkeypatch.setattr(
+        "torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf"))
+    )
     status, _, err = finetuned("--steps", 1)
-    assert status == 2 and "the gradient's norm is inf at step 1" in err and err.endswith("last checkpoint: none.\n")
+    assert (
+        status == 2
+        and "the gradient's norm is inf at step 1" in err
+        and err.endswith("last checkpoint: none.\n")
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +238,9 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.unfinished").exists()
 
 
-def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(finetuned, tmp_path, monkeypatch, sure):
+def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(
+    finetuned, tmp_path, monkeypatch, sure
+):
     """The memory is made up: after the first step, too little for anything but one sequence, recomputed."""
     real, sizes = Trainer.training_step, []
 
@@ -188,6 +252,10 @@ def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(finetun
 
     monkeypatch.setattr(Trainer, "training_step", scarce)
     status, _, err = finetuned("--model", sure, "--steps", 2, "--save-every", 1)
-    assert status == 0 and "1 sequences at a time.\n" in err and "1 sequences at a time, activations recomputed" in err
+    assert (
+        status == 0
+        and "1 sequences at a time.\n" in err
+        and "1 sequences at a time, activations recomputed" in err
+    )
     assert list(dict.fromkeys(sizes)) == [(2, False), (1, False), (1, True)]
     assert len(facts(tmp_path / "out")["losses"]) == 2

@@ -58,11 +58,15 @@ def refused():
 def together(rank, file, work):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
     wait_for = datetime.timedelta(seconds=30)
-    torch.distributed.init_process_group("gloo", f"file://{file}", rank=rank, world_size=2, timeout=wait_for)
+    torch.distributed.init_process_group(
+        "gloo", f"file://{file}", rank=rank, world_size=2, timeout=wait_for
+    )
     command_line.run(lambda: launch.once(work, rank == 0))
 
 
-@pytest.mark.parametrize("work, status", [(refused, 2), (lambda: print("done", file=sys.stderr), 0)])
+@pytest.mark.parametrize(
+    "work, status", [(refused, 2), (lambda: print("done", file=sys.stderr), 0)]
+)
 def test_one_process_alone_works_and_says_what_failed(work, status, tmp_path, capfd):
     children = [fork(lambda: together(rank, tmp_path / "store", work)) for rank in (0, 1)]
     assert [wait(child) for child in children] == [status, status]

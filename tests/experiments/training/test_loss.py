@@ -14,7 +14,9 @@ from tests.processes import fork, wait
 
 def inputs(bias: bool, dtype=torch.float64):
     generator = torch.Generator().manual_seed(0)
-    made = [torch.randn(*shape, generator=generator, dtype=dtype) for shape in ((23, 6), (11, 6), (11,))]
+    made = [
+        torch.randn(*shape, generator=generator, dtype=dtype) for shape in ((23, 6), (11, 6), (11,))
+    ]
     labels = torch.randint(11, (23,), generator=generator)
     labels[[0, 7, 8, 22]] = IGNORED
     hidden, weight, offset = [t.requires_grad_() for t in made]
@@ -26,9 +28,13 @@ def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
     hidden, weight, offset, labels = inputs(bias)
     variables = [v for v in (hidden, weight, offset) if v is not None]
     ours = chunked_loss(hidden, weight, offset, labels, chunk)
-    plain = cross_entropy(linear(hidden, weight, offset), labels, ignore_index=IGNORED, reduction="sum")
+    plain = cross_entropy(
+        linear(hidden, weight, offset), labels, ignore_index=IGNORED, reduction="sum"
+    )
     assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
-    for found, expected in zip(torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * plain, variables)):
+    for found, expected in zip(
+        torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * plain, variables)
+    ):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -56,7 +62,9 @@ def test_a_model_that_caps_its_logits_is_computed_plainly():
     expected = model(tokens, labels=tokens).loss * 19
     loss = HeadLoss(model)
     assert not loss.fused
-    assert loss(model, {"input_ids": tokens}, tokens).item() == pytest.approx(expected.item(), rel=1e-6)
+    assert loss(model, {"input_ids": tokens}, tokens).item() == pytest.approx(
+        expected.item(), rel=1e-6
+    )
 
 
 def losses_and_gradients(file):

@@ -40,7 +40,12 @@ def imported_once():
 @pytest.fixture
 def usual(command, tmp_path):
     """Without dropout, as two processes draw other masks."""
-    checkpoint(tmp_path / "base", max_position_embeddings=2048, num_hidden_layers=1, tie_word_embeddings=True)
+    checkpoint(
+        tmp_path / "base",
+        max_position_embeddings=2048,
+        num_hidden_layers=1,
+        tie_word_embeddings=True,
+    )
 
     def arguments(name, *more):
         folders = ["--output", tmp_path / name, "--results", tmp_path / f"results-of-{name}"]
@@ -56,7 +61,9 @@ def join_on_cpu():
 
     __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes
     os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
-    AcceleratorState._reset_state(reset_partial_state=True)  # of the single process that this one was
+    AcceleratorState._reset_state(
+        reset_partial_state=True
+    )  # of the single process that this one was
     PartialState(backend="gloo")
     configured = {"use_configured_state": True}
     trainer.TrainingArguments = functools.partial(TrainingArguments, accelerator_config=configured)
@@ -73,7 +80,9 @@ def held(run):
     }
     if clex.is_installed(run.model):
         return seen | {"matrices": {rotary.up.dtype, rotary.down.dtype}}
-    cos, sin = rotary(torch.zeros(1, 1, 16), torch.tensor([[8191]]))  # float32, so that the tables are not rounded
+    cos, sin = rotary(
+        torch.zeros(1, 1, 16), torch.tensor([[8191]])
+    )  # float32, so that the tables are not rounded
     return seen | {"inv_freq": rotary.inv_freq, "cos": cos, "sin": sin}
 
 
@@ -109,10 +118,18 @@ def test_in_bfloat16_they_keep_the_frequencies(usual, tmp_path):
     arguments = usual("two", "--method", rope.BASELINE, "--dtype", "bfloat16", "--steps", 1)
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
     seen = torch.load(tmp_path / "seen.pt")
-    assert seen["stage"] == 3 and seen["parameter_dtype"] == torch.bfloat16 and seen["elements_here"] == 0
+    assert (
+        seen["stage"] == 3
+        and seen["parameter_dtype"] == torch.bfloat16
+        and seen["elements_here"] == 0
+    )
     assert seen["gradients"] == torch.float32
     ran_on = facts(tmp_path / "two")["ran_on"]
-    assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (2, 2, 1) and ran_on["deepspeed"]
+    assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (
+        2,
+        2,
+        1,
+    ) and ran_on["deepspeed"]
 
     scaling = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.BASELINE, 4)
     assert seen["inv_freq"].dtype == torch.float32
@@ -132,12 +149,18 @@ def test_what_is_learned_trains_in_bfloat16_and_is_kept_in_float32(usual, tmp_pa
     assert all(matrix.dtype == torch.float32 and matrix.any() for matrix in matrices.values())
 
 
-def test_killed_they_go_on_to_what_one_process_trains_with_the_same_draws(finetuned, usual, tmp_path):
+def test_killed_they_go_on_to_what_one_process_trains_with_the_same_draws(
+    finetuned, usual, tmp_path
+):
     """Float32 leaves room for the order of sums alone. One process takes 4 sequences at a time, two take 1 each, and
     every sequence has its own t."""
     assert finetuned(arguments=usual("one", "--method", LEARNED, "--device-batch", 4))[0] == 0
     arguments = usual("two", "--method", LEARNED, "--device-batch", 1, "--checkpointing")
     assert on_two(tmp_path / "seen.pt", arguments, killed_at=2) == [-signal.SIGKILL] * 2
-    assert [path.name for path in (tmp_path / "two.unfinished").glob("checkpoint-*")] == ["checkpoint-1"]
+    assert [path.name for path in (tmp_path / "two.unfinished").glob("checkpoint-*")] == [
+        "checkpoint-1"
+    ]
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
-    assert facts(tmp_path / "two")["losses"] == pytest.approx(facts(tmp_path / "one")["losses"], rel=2e-5)
+    assert facts(tmp_path / "two")["losses"] == pytest.approx(
+        facts(tmp_path / "one")["losses"], rel=2e-5
+    )

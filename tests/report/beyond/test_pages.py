@@ -25,8 +25,13 @@ def beyond(record):
 
 def test_numbers_of_a_page_are_those_of_the_records(view):
     files = records.folder(RESULTS, "smollm2", "loss_by_position")
-    runs = [json.loads((files / f"{name}_s=2_books=3.json").read_text()) for name in ("dprope_n-hat=28", "yarn")]
-    assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(beyond(runs[0]) - beyond(runs[1]), abs=1e-5)
+    runs = [
+        json.loads((files / f"{name}_s=2_books=3.json").read_text())
+        for name in ("dprope_n-hat=28", "yarn")
+    ]
+    assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(
+        beyond(runs[0]) - beyond(runs[1]), abs=1e-5
+    )
     within = runs[0]["ranges"][0]["mean"] - runs[1]["ranges"][0]["mean"]
     assert view.loss("DPRoPE (n̂ = 28)", where="within L").mean == pytest.approx(within, abs=1e-5)
 
@@ -34,8 +39,13 @@ def test_numbers_of_a_page_are_those_of_the_records(view):
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length(view):
     ranked = [name for name, _ in view.ranked()]
     means = {name: beyond(view.row("loss_by_position", name).first) for name in ranked}
-    assert ranked == sorted(means, key=means.get) and {"original", "YaRN", "DPRoPE (t = 0)"} <= means.keys()
-    assert "DPRoPE (n̂ = 40)" in ranked and "DPRoPE (n̂ = 28)" not in ranked  # the paper's; an ablation's
+    assert (
+        ranked == sorted(means, key=means.get)
+        and {"original", "YaRN", "DPRoPE (t = 0)"} <= means.keys()
+    )
+    assert (
+        "DPRoPE (n̂ = 40)" in ranked and "DPRoPE (n̂ = 28)" not in ranked
+    )  # the paper's; an ablation's
 
 
 def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
@@ -46,4 +56,6 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     recorder.add("selections", None, [{"interpolated_pairs": [1], "beyond": score(1)}])
     folder = recorder.results().folder
     first, second = pages.pages(folder, "mine").items()
-    assert second[0] == folder / "mine" / "beyond" / "README.md" and "](beyond/README.md" in first[1]
+    assert (
+        second[0] == folder / "mine" / "beyond" / "README.md" and "](beyond/README.md" in first[1]
+    )

@@ -13,11 +13,15 @@ def test_losses_by_range_are_those_of_their_blocks(model):
         blocks = np.array(list(record["blocks"].values()))
         for span in (*record["ranges"], *record["buckets"]):
             scored = blocks[:, span["start"] // record["block"] : span["end"] // record["block"]]
-            assert span["mean"] == pytest.approx(scored.mean(), abs=1e-6) and span["n"] == scored.size
+            assert (
+                span["mean"] == pytest.approx(scored.mean(), abs=1e-6) and span["n"] == scored.size
+            )
 
 
 def test_a_fine_tuned_models_records_name_its_training_which_may_have_been_repeated():
-    trained = {record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"}
+    trained = {
+        record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"
+    }
     for file, record in RECORDS.items():
         if "training" in record:
             assert record["training"]["identity"] in trained, file

@@ -24,8 +24,17 @@ def test_every_method_is_compared_with_the_best_of_what_was_learned(recorder):
         "Learned, from no scaling": "+0.605",
         "PI": "+0.705",
     }
-    assert list(beyond) == ["Learned, from YaRN", "MrRoPE-Pro", "YaRN", "Learned, from no scaling", "PI"]  # by loss
-    assert cells(table, "beyond L")["Learned, from YaRN"] == "2.295" and "from YaRN" in table.blocks[0].title
+    assert list(beyond) == [
+        "Learned, from YaRN",
+        "MrRoPE-Pro",
+        "YaRN",
+        "Learned, from no scaling",
+        "PI",
+    ]  # by loss
+    assert (
+        cells(table, "beyond L")["Learned, from YaRN"] == "2.295"
+        and "from YaRN" in table.blocks[0].title
+    )
     assert "still falling" not in table.caption
     recorder.records["learned/from=yarn_s=2_seed=0.json"]["converged"] = False
     assert "still falling" in learned.build(recorder.results()).caption

@@ -8,9 +8,23 @@ def test_excerpts_of_one_text_count_as_one(recorder):
     spans = [{"start": a, "end": b} for a, b in ((0, 8192), (8192, 12288), (12288, 16384))]
     for method, more in (("yarn", 0), ("pi", 0.5)):
         moved = {title: [loss + more for loss in each] for title, each in losses.items()}
-        recorder.add("loss_by_position", method, length=16384, ranges=spans, block=4096, blocks=moved)
+        recorder.add(
+            "loss_by_position", method, length=16384, ranges=spans, block=4096, blocks=moved
+        )
     (block,) = loss_by_position.build(recorder.results()).blocks
-    assert block.header[2:] == ("within L", "beyond L", "Δ within L", "Δ beyond L", "Δ beyond minus within")
+    assert block.header[2:] == (
+        "within L",
+        "beyond L",
+        "Δ within L",
+        "Δ beyond L",
+        "Δ beyond minus within",
+    )
     pi, yarn = block.rows
-    assert [cell.text for cell in yarn[2:]] == ["1.250", "3.250", "–", "–", "–"]  # (1 + 1 + 3 + 1) / 4 and 1; 5.5 and 1
+    assert [cell.text for cell in yarn[2:]] == [
+        "1.250",
+        "3.250",
+        "–",
+        "–",
+        "–",
+    ]  # (1 + 1 + 3 + 1) / 4 and 1; 5.5 and 1
     assert [cell.text for cell in pi[2:]] == ["1.750", "3.750", "+0.500", "+0.500", "+0.000"]

@@ -27,7 +27,9 @@ json.dump({{"losses": [5.0] * (asked["scored"] - 1) + [{last}], "version": "1.2"
 def check(call, tmp_path):
     """check(engine, …) -> (status, stdout, stderr)"""
     model = checkpoint(tmp_path / "small")
-    return lambda *engine: call("tools.beyond.engines.__main__", "--model", model, "--method", rope.BASELINE, *engine)
+    return lambda *engine: call(
+        "tools.beyond.engines.__main__", "--model", model, "--method", rope.BASELINE, *engine
+    )
 
 
 @pytest.fixture
@@ -49,9 +51,13 @@ def test_an_engine_is_compared_at_every_position_beyond_the_context(check, progr
     losses = np.array([5.0] * (SCORED - 1) + [6.0])
     ids = byte_tokenizer().encode(texts.books(1)[0].text[:LENGTH])[:LENGTH]
     models = extend(random_model(), rope.BASELINE, 2), random_model()
-    mean, *apart = map(float, re.findall(r"\d\.\d+(?:e[+-]\d+)?(?=,|$)", out.partition("mean loss")[2]))
+    mean, *apart = map(
+        float, re.findall(r"\d\.\d+(?:e[+-]\d+)?(?=,|$)", out.partition("mean loss")[2])
+    )
     wanted = [np.abs(losses - token_losses(model, ids)[-SCORED:]).max() for model in models]
-    assert mean == pytest.approx(losses.mean(), abs=1e-4) and apart == pytest.approx(wanted, rel=0.05)
+    assert mean == pytest.approx(losses.mean(), abs=1e-4) and apart == pytest.approx(
+        wanted, rel=0.05
+    )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,11 @@ from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import count, option
 
 AT_MOST = 1024  # tokens to score
-PROGRAMS = {"transformers": "on_transformers.py", "llama.cpp": "on_llama_cpp.py", "mlx": "on_mlx.py"}
+PROGRAMS = {
+    "transformers": "on_transformers.py",
+    "llama.cpp": "on_llama_cpp.py",
+    "mlx": "on_mlx.py",
+}
 
 
 def main() -> None:
@@ -39,16 +43,27 @@ def main() -> None:
     base = BaseModel(arguments.model, as_it_is=not arguments.method)
     length = arguments.tokens or base.context_length * 9 // 8
     if length <= base.context_length:
-        raise InputError(f"tokens beyond L = {base.context_length} are scored; give --tokens above it.")
+        raise InputError(
+            f"tokens beyond L = {base.context_length} are scored; give --tokens above it."
+        )
     scored = min(length - base.context_length, AT_MOST)
     tokenizer = base.tokenizer
-    ids = texts.sequence(tokenizer, texts.books(1)[0], length, special_tokens.beginning(tokenizer, None))[:length]
+    ids = texts.sequence(
+        tokenizer, texts.books(1)[0], length, special_tokens.beginning(tokenizer, None)
+    )[:length]
     model = base.load("float32")
     as_it_is = _losses(model, ids, scored)
     for method, options in _settings(base, arguments):
-        here = _losses(extend(model, method, factor, **options), ids, scored) if method else as_it_is
+        here = (
+            _losses(extend(model, method, factor, **options), ids, scored) if method else as_it_is
+        )
         longest = max(round(base.context_length * factor), length + 1)
-        request = {"ids": ids.tolist(), "scored": scored, "length": longest, "threads": os.cpu_count()}
+        request = {
+            "ids": ids.tolist(),
+            "scored": scored,
+            "length": longest,
+            "threads": os.cpu_count(),
+        }
         with tempfile.TemporaryDirectory() as folder:
             if not method:
                 weights = base.snapshot()
@@ -57,7 +72,11 @@ def main() -> None:
             else:
                 weights = export(model, Path(folder) / "exported", base.stock_tokenizer())
             answer = ask_program(arguments.engine, arguments.python, weights, request, Path(folder))
-        row = [arguments.engine, answer["version"], records.run_name(method or "as-it-is", factor, options)]
+        row = [
+            arguments.engine,
+            answer["version"],
+            records.run_name(method or "as-it-is", factor, options),
+        ]
         print(*row, differences(answer["losses"], here, as_it_is if method else None), sep=", ")
 
 
@@ -66,8 +85,17 @@ def _parse():
     base_models.add_argument(parser)
     methods = f"for a base model, {rope.PROPOSED} and {rope.BASELINE}; else the checkpoint as it is"
     command_line.add_method_arguments(parser, several=methods)
-    parser.add_argument("--engine", choices=tuple(PROGRAMS), required=True, help="the engine to check")
-    option(parser, "--python", Path, "PATH", "the interpreter that has the engine", Path(sys.executable))
+    parser.add_argument(
+        "--engine", choices=tuple(PROGRAMS), required=True, help="the engine to check"
+    )
+    option(
+        parser,
+        "--python",
+        Path,
+        "PATH",
+        "the interpreter that has the engine",
+        Path(sys.executable),
+    )
     option(parser, "--tokens", count, "N", "tokens of the text to read (default: 9/8 L)")
     return parser.parse_args()
 
@@ -89,7 +117,9 @@ def _losses(model, ids: torch.Tensor, scored: int) -> np.ndarray:
 def _gguf(base: BaseModel, target: Path, method: str, factor: float, options: dict) -> Path:
     """The model's own GGUF file in float32, extended."""
     if not base.gguf_file:
-        raise InputError("llama.cpp reads GGUF files, and these weights are none; give --model one that is.")
+        raise InputError(
+            "llama.cpp reads GGUF files, and these weights are none; give --model one that is."
+        )
     plain = dequantised(Path(base.source) / base.gguf_file, target.with_name("float32.gguf"))
     return Path(extend_gguf(plain, target, method, factor, **options))
 
@@ -101,9 +131,13 @@ def differences(losses: list[float], here: np.ndarray, plain: np.ndarray | None)
         InputError: a loss is missing or not finite.
     """
     if len(losses) != len(here) or not np.isfinite(losses).all():
-        raise InputError("the engine does not give a finite loss for every token; try another version of it.")
+        raise InputError(
+            "the engine does not give a finite loss for every token; try another version of it."
+        )
     words = f"mean loss {np.mean(losses):.4f}, largest difference {np.abs(losses - here).max():.1e}"
-    return words if plain is None else f"{words}, without extension {np.abs(losses - plain).max():.1e}"
+    return (
+        words if plain is None else f"{words}, without extension {np.abs(losses - plain).max():.1e}"
+    )
 
 
 def ask_program(engine: str, python: Path, weights: Path, request: dict, folder: Path) -> dict:
@@ -120,9 +154,13 @@ def ask_program(engine: str, python: Path, weights: Path, request: dict, folder:
     files.write_json(folder / "request.json", request)
     command = [python.absolute(), "-I", program, weights, folder / "request.json", answer]
     try:
-        done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True, cwd=folder)
+        done = subprocess.run(
+            list(map(str, command)), check=False, capture_output=True, text=True, cwd=folder
+        )
     except OSError as error:
-        raise InputError(f"{python} does not run ({error}); give --python an interpreter that has {engine}.") from error
+        raise InputError(
+            f"{python} does not run ({error}); give --python an interpreter that has {engine}."
+        ) from error
     if not answer.is_file():
         reason = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
         raise InputError(f"{engine} cannot serve the model: {reason}.")

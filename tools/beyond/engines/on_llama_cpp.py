@@ -15,7 +15,9 @@ def main() -> None:
     asked = json.loads(Path(sys.argv[2]).read_text())
     ids, scored = asked["ids"], asked["scored"]
     llama_cpp.llama_backend_init()
-    model = llama_cpp.llama_model_load_from_file(sys.argv[1].encode(), llama_cpp.llama_model_default_params())
+    model = llama_cpp.llama_model_load_from_file(
+        sys.argv[1].encode(), llama_cpp.llama_model_default_params()
+    )
     if not model:
         sys.exit("llama.cpp cannot load it")
     settings = llama_cpp.llama_context_default_params()
@@ -27,20 +29,34 @@ def main() -> None:
     if not context:
         sys.exit("llama.cpp cannot serve that many tokens")
     words = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
-    first, losses = len(ids) - 1 - scored, []  # the position whose logits predict the first scored token
+    first, losses = (
+        len(ids) - 1 - scored,
+        [],
+    )  # the position whose logits predict the first scored token
     batch = llama_cpp.llama_batch_init(AT_ONCE, 0, 1)
     for start in range(0, len(ids) - 1, AT_ONCE):
         batch.n_tokens = min(AT_ONCE, len(ids) - 1 - start)
         for i in range(batch.n_tokens):
-            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0] = ids[start + i], start + i, 1, 0
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.seq_id[i][0] = (
+                ids[start + i],
+                start + i,
+                1,
+                0,
+            )
             batch.logits[i] = start + i >= first
         if llama_cpp.llama_decode(context, batch):
             sys.exit(f"llama.cpp fails at token {start}")
         for i in range(max(first - start, 0), batch.n_tokens):
-            logits = np.ctypeslib.as_array(llama_cpp.llama_get_logits_ith(context, i), (words,)).astype(np.float64)
+            logits = np.ctypeslib.as_array(
+                llama_cpp.llama_get_logits_ith(context, i), (words,)
+            ).astype(np.float64)
             top = logits.max()
-            losses.append(float(top + np.log(np.exp(logits - top).sum()) - logits[ids[start + i + 1]]))
-    Path(sys.argv[3]).write_text(json.dumps({"losses": losses, "version": version("llama_cpp_python")}))
+            losses.append(
+                float(top + np.log(np.exp(logits - top).sum()) - logits[ids[start + i + 1]])
+            )
+    Path(sys.argv[3]).write_text(
+        json.dumps({"losses": losses, "version": version("llama_cpp_python")})
+    )
 
 
 main()

@@ -21,7 +21,9 @@ cache, losses, first = make_prompt_cache(model), [], len(ids) - 1 - scored
 edges = sorted({*range(0, first, AT_ONCE), *range(first, len(ids) - 1, AT_ONCE), len(ids) - 1})
 for start, end in pairwise(edges):
     inputs = mx.array([ids[start:end]])
-    if end <= first:  # nothing to score yet, so leave out the output head, a fifth of a small model's work
+    if (
+        end <= first
+    ):  # nothing to score yet, so leave out the output head, a fifth of a small model's work
         mx.eval(model.model(inputs, cache=cache))
         continue
     logits = model(inputs, cache=cache)[0].astype(mx.float32)

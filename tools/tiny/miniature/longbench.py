@@ -13,12 +13,23 @@ from functools import partial
 from core.errors import InputError
 from eval import longbench
 from tools.tiny.miniature import words
-from tools.tiny.miniature.reading import FUNCTIONS, QUESTIONS, RELATIONS, arguments, label_names, question_of
+from tools.tiny.miniature.reading import (
+    FUNCTIONS,
+    QUESTIONS,
+    RELATIONS,
+    arguments,
+    label_names,
+    question_of,
+)
 from tools.tiny.miniature.sample import Sample, Source, Turn, among
 
 NAME = "LongBench-E miniature"
 WORDS = 4000  # where the benchmark's first bucket ends, in words; ours ends at L tokens
-_RANGES = ((0.5, 0.95), (1.05, 1.95), (2.05, 3.0))  # lengths of each bucket's prompts, in units of L
+_RANGES = (
+    (0.5, 0.95),
+    (1.05, 1.95),
+    (2.05, 3.0),
+)  # lengths of each bucket's prompts, in units of L
 
 # context, input, answer, class names
 Parts = tuple[str, str, str, list[str] | None]
@@ -40,7 +51,10 @@ def samples(task: str, source: Source, context_length: int, count: int, seed: in
         rng = random.Random(f"{seed} {task} {low}")
         for index in range(count):
             row = sample(
-                task, rng, source, round(context_length * (low + (high - low) * (index + rng.random()) / count))
+                task,
+                rng,
+                source,
+                round(context_length * (low + (high - low) * (index + rng.random()) / count)),
             )
             length = round(source.count(longbench.prompt(task, row)) * WORDS / context_length)
             rows.append(row | {"length": length, "_id": f"{task} {low:g}L {index} {seed}"})
@@ -73,7 +87,9 @@ def any_task(rng: random.Random, source: Source, length: int, turns: int) -> Sam
     return Sample(longbench.prompt(task, row), (Turn("", row["answers"][0]),))
 
 
-def _fact(rng: random.Random, split: str, person: str, relation: str | None = None) -> tuple[str, str, str]:
+def _fact(
+    rng: random.Random, split: str, person: str, relation: str | None = None
+) -> tuple[str, str, str]:
     """(statement, question, answer) about a person; by default of any relation."""
     statement, question, kind = RELATIONS[relation or rng.choice(list(RELATIONS))]
     value = rng.choice(words.listed(kind, split))
@@ -89,15 +105,21 @@ def _passages(rng: random.Random, sentences: list[str]) -> str:
     count = min(rng.randint(2, 4), len(sentences))
     cuts = [0, *sorted(rng.sample(range(1, len(sentences)), count - 1)), len(sentences)]
     passages = (" ".join(sentences[begin:end]) for begin, end in itertools.pairwise(cuts))
-    return "\n\n".join(f"Passage {number}:\n{passage}" for number, passage in enumerate(passages, 1))
+    return "\n\n".join(
+        f"Passage {number}:\n{passage}" for number, passage in enumerate(passages, 1)
+    )
 
 
 def _single_document(rng: random.Random, source: Source, room: int) -> Parts:
     """A document that tells of several people; the question is about one of them."""
-    facts = [_fact(rng, source.split, person) for person in _people(rng, source.split, 4)][: rng.randint(1, 4)]
+    facts = [_fact(rng, source.split, person) for person in _people(rng, source.split, 4)][
+        : rng.randint(1, 4)
+    ]
     statements = [statement for statement, _, _ in facts]
     _, question, answer = rng.choice(facts)
-    text = among(rng, source.filler(rng, room - source.count(" ".join(statements)) - 16), statements)
+    text = among(
+        rng, source.filler(rng, room - source.count(" ".join(statements)) - 16), statements
+    )
     return " ".join(text), question, answer, None
 
 
@@ -107,15 +129,23 @@ def _several_documents(rng: random.Random, source: Source, room: int) -> Parts:
     relation = rng.choice(list(RELATIONS))
     statement, _, answer = _fact(rng, source.split, friend, relation)
     sentences = [f"The best friend of {first} is {friend}.", statement]
-    sentences += [_fact(rng, source.split, other, relation)[0] for other in others[: rng.randint(0, 2)]]
+    sentences += [
+        _fact(rng, source.split, other, relation)[0] for other in others[: rng.randint(0, 2)]
+    ]
     rng.shuffle(sentences)
-    text = _passages(rng, among(rng, source.filler(rng, room - source.count(" ".join(sentences)) - 40), sentences))
+    text = _passages(
+        rng,
+        among(rng, source.filler(rng, room - source.count(" ".join(sentences)) - 40), sentences),
+    )
     return text, RELATIONS[relation][1].format(s=f"the best friend of {first}"), answer, None
 
 
 def _summary(rng: random.Random, source: Source, room: int, documents: bool) -> Parts:
     """The summary is the marked sentences of the text, in their order."""
-    points = [_fact(rng, source.split, person)[0] for person in _people(rng, source.split, rng.randint(2, 3))]
+    points = [
+        _fact(rng, source.split, person)[0]
+        for person in _people(rng, source.split, rng.randint(2, 3))
+    ]
     marked = [f"Main point: {point}" for point in points]
     text = among(rng, source.filler(rng, room - 2 * source.count(" ".join(marked)) - 40), marked)
     return _passages(rng, text) if documents else " ".join(text), "", " ".join(points), None
@@ -156,7 +186,10 @@ def _trivia(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
     """(a passage with a question about it, the answer)."""
     statement, question, answer = _fact(rng, source.split, *_people(rng, source.split, 1))
     filler = source.filler(rng, tokens - source.count(f"{statement} {question} {answer}") - 12)
-    return f"Passage:\n{' '.join(among(rng, filler, [statement]))}\nQuestion:\n{question}\nAnswer:\n", answer
+    return (
+        f"Passage:\n{' '.join(among(rng, filler, [statement]))}\nQuestion:\n{question}\nAnswer:\n",
+        answer,
+    )
 
 
 _SAID = (
@@ -168,9 +201,15 @@ def _dialogue(rng: random.Random, source: Source, tokens: int) -> tuple[str, str
     """(a dialogue of two people, its summary: what one of them promises)."""
     speakers = _people(rng, source.split, 2)
     drawn = {kind: rng.choice(words.listed(kind, source.split)) for kind in words.KINDS}
-    promise = rng.choice(("bring the {thing} to {place}", "sell the {thing}", "go to {place}", "feed the {animal}"))
+    promise = rng.choice(
+        ("bring the {thing} to {place}", "sell the {thing}", "go to {place}", "feed the {animal}")
+    )
     promise = promise.format(**drawn)
-    lines = [rng.choice(_SAID).format(**{k: rng.choice(words.listed(k, source.split)) for k in words.KINDS})]
+    lines = [
+        rng.choice(_SAID).format(
+            **{k: rng.choice(words.listed(k, source.split)) for k in words.KINDS}
+        )
+    ]
     lines += [rng.choice(_SAID).format(**drawn) for _ in range(rng.randint(1, 2))]
     at = rng.randrange(len(lines) + 1)
     lines.insert(at, f"I will {promise}.")
@@ -196,7 +235,9 @@ def _count(rng: random.Random, source: Source, room: int) -> Parts:
     """How many different paragraphs there are among some repeated ones."""
     total = rng.randint(2, 8)
     unique = rng.randint((total + 1) // 2, total)
-    different = list(_paragraphs(rng, source, room * unique // total - 16 * unique, unique).values())
+    different = list(
+        _paragraphs(rng, source, room * unique // total - 16 * unique, unique).values()
+    )
     paragraphs = different + [rng.choice(different) for _ in range(total - unique)]
     rng.shuffle(paragraphs)
     return _numbered(paragraphs), "", str(unique), None

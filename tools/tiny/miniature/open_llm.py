@@ -43,7 +43,11 @@ def _choices(rng: random.Random, split: str) -> tuple[str, list[str], int]:
 
 def _arc(rng: random.Random, source: Source) -> dict:
     question, choices, right = _choices(rng, source.split)
-    return {"question": question, "choices": {"text": choices, "label": list(LETTERS)}, "answerKey": LETTERS[right]}
+    return {
+        "question": question,
+        "choices": {"text": choices, "label": list(LETTERS)},
+        "answerKey": LETTERS[right],
+    }
 
 
 def _mmlu(rng: random.Random, source: Source) -> dict:
@@ -79,7 +83,9 @@ def _hellaswag(rng: random.Random, source: Source) -> dict:
 def _halves(rng: random.Random, source: Source) -> tuple[tuple[str, str], str]:
     """((a sentence, the first half of the next), its second half)."""
     while True:
-        sentences = [s for s in re.split(r"(?<=[.!?]) ", passage(rng, source.passages, 600)) if "[" not in s]
+        sentences = [
+            s for s in re.split(r"(?<=[.!?]) ", passage(rng, source.passages, 600)) if "[" not in s
+        ]
         for first, second in itertools.pairwise(sentences):
             split = second.split()
             if 6 <= len(first.split()) <= 30 and 12 <= len(split) <= 30 and second[-1] in ".!?":
@@ -98,7 +104,11 @@ _MAKERS: dict[str, Callable[[random.Random, Source], dict]] = {
 def choice(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
     """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
     lettered = rng.random() < 0.6
-    context = f"The following are multiple choice questions (with answers) about {SUBJECT}." if lettered else ""
+    context = (
+        f"The following are multiple choice questions (with answers) about {SUBJECT}."
+        if lettered
+        else ""
+    )
 
     def questions():
         while True:
@@ -110,5 +120,7 @@ def choice(rng: random.Random, source: Source, length: int, turns: int) -> Sampl
                 question, answer, _ = _question(rng, source.split)
                 yield Turn(f"\n\nQuestion: {question}\nAnswer:", answer)
 
-    asked, _ = source.fit(questions(), length - source.count(context), lambda turn: [turn.text], least=1)
+    asked, _ = source.fit(
+        questions(), length - source.count(context), lambda turn: [turn.text], least=1
+    )
     return Sample(context or "Answer the questions.", tuple(asked))

@@ -23,8 +23,12 @@ def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sa
     values: dict[tuple[str, str], str] = {}
     for person in people:
         for relation in rng.sample(list(RELATIONS), 1 if length < 192 else rng.randint(1, 2)):
-            values[person, relation] = rng.choice(words.listed(RELATIONS[relation][2], source.split))
-    questions: list[tuple[str, Turn, list[str]]] = []  # the friend whose best friend it asks about, and the facts
+            values[person, relation] = rng.choice(
+                words.listed(RELATIONS[relation][2], source.split)
+            )
+    questions: list[
+        tuple[str, Turn, list[str]]
+    ] = []  # the friend whose best friend it asks about, and the facts
     for (person, relation), value in values.items():
         statement, question, _ = RELATIONS[relation]
         subject, facts = person, [statement.format(s=person, o=value)]
@@ -45,7 +49,10 @@ def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sa
                 befriended |= {friend} - {""}
 
     fitting, cost = source.fit(
-        islice(unambiguous(), turns), length, lambda asked: (asked[0].text, *(f" {fact}" for fact in asked[1])), least=1
+        islice(unambiguous(), turns),
+        length,
+        lambda asked: (asked[0].text, *(f" {fact}" for fact in asked[1])),
+        least=1,
     )
     kept = [turn for turn, _ in fitting]
     sentences = [fact for _, facts in fitting for fact in facts]
@@ -57,10 +64,26 @@ def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sa
 # A question's type shows in its first words, as in TREC.
 QUESTIONS = {
     "person": ("Who found the {thing}?", "Who sold the {animal}?", "Who wrote to the {trade}?"),
-    "place": ("Where is the {thing}?", "Where did the {trade} go?", "Where does the {animal} sleep?"),
-    "number": ("How many {thing}s are there?", "How many {animal}s did you see?", "How many did {person} count?"),
-    "time": ("When did {person} come?", "When was the {thing} made?", "When will the {trade} leave?"),
-    "reason": ("Why is the {animal} here?", "Why did {person} laugh?", "Why was the {thing} hidden?"),
+    "place": (
+        "Where is the {thing}?",
+        "Where did the {trade} go?",
+        "Where does the {animal} sleep?",
+    ),
+    "number": (
+        "How many {thing}s are there?",
+        "How many {animal}s did you see?",
+        "How many did {person} count?",
+    ),
+    "time": (
+        "When did {person} come?",
+        "When was the {thing} made?",
+        "When will the {trade} leave?",
+    ),
+    "reason": (
+        "Why is the {animal} here?",
+        "Why did {person} laugh?",
+        "Why was the {thing} hidden?",
+    ),
 }
 
 
@@ -109,10 +132,15 @@ def copying(rng: random.Random, source: Source, length: int, turns: int) -> Samp
                 said = " ".join(rng.choices(vocabulary, k=rng.randint(3, 8)))
             yield f"{name} said: {said}.", Turn(f"\nWhat did {name} say? {name} said:", f"{said}.")
 
-    fitting, cost = source.fit(sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1)
+    fitting, cost = source.fit(
+        sayings(), length, lambda saying: (f" {saying[0]}", saying[1].text), least=1
+    )
     asked = [turn for _, turn in fitting]
     rng.shuffle(asked)
-    return Sample(hide(rng, source.filler(rng, length - cost - 4), [fact for fact, _ in fitting]), tuple(asked))
+    return Sample(
+        hide(rng, source.filler(rng, length - cost - 4), [fact for fact, _ in fitting]),
+        tuple(asked),
+    )
 
 
 def repetition(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
@@ -122,7 +150,10 @@ def repetition(rng: random.Random, source: Source, length: int, turns: int) -> S
         said = passage(rng, source.passages, 6 * room).split()
     else:
         every = words.every(source.split)
-        said = [words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(every) for _ in range(room // 2)]
+        said = [
+            words.made_up(rng, source.split) if rng.random() < 0.4 else rng.choice(every)
+            for _ in range(room // 2)
+        ]
     while len(said) > 4 and (tokens := source.count(" ".join(said))) > room:
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))
@@ -142,11 +173,17 @@ def completion(rng: random.Random, source: Source, length: int, turns: int) -> S
     """The rest of a line of code that repeats an assignment from further up."""
     names = list(dict.fromkeys(words.made_up(rng, source.split) for _ in range(3 + length // 40)))
     calls = (arguments(rng, source.split, 3) for _ in names)
-    turn = {name: Turn(f"\n{name}", f"= {rng.choice(FUNCTIONS)}({call})") for name, call in zip(names, calls)}
+    turn = {
+        name: Turn(f"\n{name}", f"= {rng.choice(FUNCTIONS)}({call})")
+        for name, call in zip(names, calls)
+    }
     lines = {name: f"{name} {turn[name].answer}" for name in names}
     room = length - 6
     seen, cost = source.fit(
-        names, room, lambda name: (f"{lines[name]}\n", *([turn[name].text] if name in names[:turns] else [])), least=1
+        names,
+        room,
+        lambda name: (f"{lines[name]}\n", *([turn[name].text] if name in names[:turns] else [])),
+        least=1,
     )
     asked = [turn[name] for name in seen[:turns]]
     rng.shuffle(asked)

@@ -17,7 +17,11 @@ _FORMS = (
     ),
     ("", "The code of {k} is {v}.", "\nWhat is the code of {k}? The code of {k} is"),
     ("", "{k}: {v}.", "\n{k}:"),
-    ("Read the list and answer.\n", "{k} has the number {v}.", "\nWhich number does {k} have? Answer:"),
+    (
+        "Read the list and answer.\n",
+        "{k} has the number {v}.",
+        "\nWhich number does {k} have? Answer:",
+    ),
     ("", "Remember that {k} weighs {v} grams.", "\nHow much does {k} weigh? It weighs"),
     ("", "In the register, {k} stands under {v}.", "\nIn the register, {k} stands under"),
 )
@@ -27,15 +31,22 @@ def recall(rng: random.Random, source: Source, length: int, turns: int) -> Sampl
     """Key-value recall: which number belongs to a key."""
     introduction, form, question = _FORMS[0] if rng.random() < 0.35 else rng.choice(_FORMS[1:])
     unasked = rng.randint(0, turns // 2)
-    pairs = [(k, words.number(rng, source.split)) for k in words.keys(rng, source.split, turns + unasked)]
+    pairs = [
+        (k, words.number(rng, source.split)) for k in words.keys(rng, source.split, turns + unasked)
+    ]
     room = length - source.count(introduction := introduction if length >= 96 else "")
     items = [(form.format(k=k, v=v), Turn(question.format(k=k), v)) for k, v in pairs]
-    texts = {fact: (f" {fact}", turn.text)[: 2 if index < turns else 1] for index, (fact, turn) in enumerate(items)}
+    texts = {
+        fact: (f" {fact}", turn.text)[: 2 if index < turns else 1]
+        for index, (fact, turn) in enumerate(items)
+    }
     facts, cost = source.fit(texts, room, texts.get, least=1)
     asked = [turn for _, turn in items[: min(turns, len(facts))]]
     rng.shuffle(facts)
     rng.shuffle(asked)
-    return Sample(introduction + hide(rng, source.filler(rng, room - cost - 4), facts), tuple(asked))
+    return Sample(
+        introduction + hide(rng, source.filler(rng, room - cost - 4), facts), tuple(asked)
+    )
 
 
 _PASSKEYS = (
@@ -66,8 +77,13 @@ def tracking(rng: random.Random, source: Source, length: int, turns: int) -> Sam
     def chains():
         for _ in range(turns):
             value = words.number(rng, source.split)
-            names = [words.identifier(rng, source.split) for _ in range(rng.randint(1, 3 if length < 256 else 5))]
-            chain = [f"VAR {names[0]} = {value}"] + [f"VAR {b} = VAR {a}" for a, b in pairwise(names)]
+            names = [
+                words.identifier(rng, source.split)
+                for _ in range(rng.randint(1, 3 if length < 256 else 5))
+            ]
+            chain = [f"VAR {names[0]} = {value}"] + [
+                f"VAR {b} = VAR {a}" for a, b in pairwise(names)
+            ]
             question = f"Find all variables that are assigned the value {value} in the text above."
             yield chain, Turn(f"\nQuestion: {question} Answer:", " ".join(names))
 
@@ -95,11 +111,16 @@ def counting(rng: random.Random, source: Source, length: int, turns: int) -> Sam
     row = [word for word, count in often.items() for _ in range(count)]
     rng.shuffle(row)
     asked = [Turn("\nWhich word appears most often? The word is", winner)]
-    asked += [Turn(f"\nHow often does {word} appear? It appears", f"{often[word]} times") for word in chosen]
+    asked += [
+        Turn(f"\nHow often does {word} appear? It appears", f"{often[word]} times")
+        for word in chosen
+    ]
     rng.shuffle(asked)
     asked = asked[:turns]
     listing = "List: " + " ".join(row)
-    before, after = _around(rng, source, length - source.count(listing + "".join(turn.text for turn in asked)) - 6)
+    before, after = _around(
+        rng, source, length - source.count(listing + "".join(turn.text for turn in asked)) - 6
+    )
     paragraphs = (before, f"{listing}.", after)
     return Sample("\n".join(paragraph for paragraph in paragraphs if paragraph), tuple(asked))
 

@@ -71,13 +71,19 @@ class Source:
         else:
             cycle = " ".join(rng.sample(_NOISE, rng.randint(3, 8))) + " "
             text = cycle * (tokens // self.count(cycle) + 1)
-        ends = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
+        ends = self.tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True
+        ).offset_mapping
         if len(ends) > tokens:
             text = text[: ends[tokens - 1][0]]
         return [sentence for sentence in re.split(r"(?<=[.!?;]) ", text.strip()) if sentence]
 
     def fit(
-        self, items: Iterable[Item], room: int, texts: Callable[[Item], Sequence[str]], least: int = 0
+        self,
+        items: Iterable[Item],
+        room: int,
+        texts: Callable[[Item], Sequence[str]],
+        least: int = 0,
     ) -> tuple[list[Item], int]:
         """The first items whose texts take at most `room` tokens together, but at least `least`; and these tokens.
 

@@ -68,7 +68,11 @@ def key(rng: random.Random, split: str) -> str:
     """The key of a fact: a word, two words with a hyphen, or a capitalised word."""
 
     def word() -> str:
-        return made_up(rng, split) if rng.random() < 0.6 else rng.choice(listed(rng.choice(("thing", "animal")), split))
+        return (
+            made_up(rng, split)
+            if rng.random() < 0.6
+            else rng.choice(listed(rng.choice(("thing", "animal")), split))
+        )
 
     shape = rng.random()
     if shape < 0.5:
@@ -87,7 +91,9 @@ def keys(rng: random.Random, split: str, count: int) -> list[str]:
 def number(rng: random.Random, split: str) -> str:
     """A number: in "eval" five or seven digits, the first not 0; in "train" another length, or a leading 0."""
     if split == "eval":
-        return str(rng.randint(10_000, 99_999) if rng.random() < 0.5 else rng.randint(1_000_000, 9_999_999))
+        return str(
+            rng.randint(10_000, 99_999) if rng.random() < 0.5 else rng.randint(1_000_000, 9_999_999)
+        )
     length = rng.choice((2, 3, 4, 5, 6, 7, 7, 8))
     first = "0" if length in (5, 7) else rng.choice("123456789")
     return first + "".join(rng.choices("0123456789", k=length - 1))

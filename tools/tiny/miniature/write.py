@@ -31,8 +31,12 @@ FEW = {"dev": 5, "train": 100}  # the documents of the splits that hold few-shot
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m tools.tiny.miniature.write")
     base_models.add_argument(parser)
-    parser.add_argument("--output", type=command_line.directory, required=True, metavar="DIR", help="where to write")
-    option(parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4)
+    parser.add_argument(
+        "--output", type=command_line.directory, required=True, metavar="DIR", help="where to write"
+    )
+    option(
+        parser, "--samples", command_line.count, "N", "samples per LongBench-E task and bucket", 4
+    )
     option(parser, "--documents", command_line.count, "N", "documents per Open LLM benchmark", 100)
     option(parser, "--seed", command_line.seed, "N", "seed of the samples", 0)
     arguments = parser.parse_args()
@@ -44,7 +48,12 @@ def main() -> None:
         write_longbench(folder / "longbench_e", source, length, arguments.samples, arguments.seed)
         write_open_llm(folder / "open_llm", source, arguments.documents, arguments.seed)
         counts = {"samples": arguments.samples, "documents": arguments.documents}
-        facts = {"context_length": length, "seed": arguments.seed, "tokenizer": fingerprint(tokenizer), **counts}
+        facts = {
+            "context_length": length,
+            "seed": arguments.seed,
+            "tokenizer": fingerprint(tokenizer),
+            **counts,
+        }
         files.write_json(folder / FACTS, facts)
     print(arguments.output)
 
@@ -54,7 +63,10 @@ def write_longbench(folder: Path, source: Source, length: int, count: int, seed:
     files.write_json(folder / FACTS, {"benchmark": miniature.longbench.NAME})
     for task in longbench.TASKS:
         rows = miniature.longbench.samples(task, source, length, count, seed)
-        files.write(folder / f"{task}_e.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        files.write(
+            folder / f"{task}_e.jsonl",
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        )
 
 
 def write_open_llm(folder: Path, source: Source, count: int, seed: int) -> None:

@@ -15,7 +15,12 @@ from tests.models import random_model
 
 L = 32
 SHORT = {"max_position_embeddings": L}
-MIXED = {**SHORT, "head_dim": 16, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 16}
+MIXED = {
+    **SHORT,
+    "head_dim": 16,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "sliding_window": 16,
+}
 TOKENS = torch.arange(4 * L)[None].remainder(293) + 3
 
 
@@ -25,7 +30,8 @@ def logits(model, length):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "sizes", "of"), [("LlamaConfig", SHORT, PROPOSED), ("Gemma3TextConfig", MIXED, BASELINE)]
+    ("architecture", "sizes", "of"),
+    [("LlamaConfig", SHORT, PROPOSED), ("Gemma3TextConfig", MIXED, BASELINE)],
 )
 def test_each_length_has_its_own_scale(architecture, sizes, of):
     factor = 2.5
@@ -45,7 +51,9 @@ def test_each_length_has_its_own_scale(architecture, sizes, of):
 
 def test_its_frequencies_are_those_of_the_longest_prompt_and_no_file_states_it(tmp_path):
     by_length, longest = scale(LLAMA2, "by-length", 4, of=BASELINE), scale(LLAMA2, BASELINE, 4)
-    assert (by_length.inv_freq == longest.inv_freq).all() and by_length.attention_factor == longest.attention_factor
+    assert (
+        by_length.inv_freq == longest.inv_freq
+    ).all() and by_length.attention_factor == longest.attention_factor
     for wrong in ({}, {"of": "clex"}, {"of": "by-length"}, {"of": "nothing"}):
         with pytest.raises(InputError):
             scale(LLAMA2, "by-length", 4, **wrong)

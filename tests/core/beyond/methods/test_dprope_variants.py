@@ -22,7 +22,9 @@ def test_every_pair_takes_the_least_disturbing_candidate(geometry):
     offered = [scale(geometry, name, 2).inv_freq for name in candidates]
     for pair in range(geometry.pairs):
         one, longer = slice(pair, pair + 1), 2 * geometry.context_length
-        moved = [disturbance(angle_distribution(theta[one], longer), before[one])[0] for theta in offered]
+        moved = [
+            disturbance(angle_distribution(theta[one], longer), before[one])[0] for theta in offered
+        ]
         assert taken[pair] == offered[int(np.argmin(moved))][pair]
     two = scale(geometry, "dprope-candidates", 2, candidates=["original", "pi"])
     assert (two.inv_freq == scale(geometry, rope.PROPOSED, 2).inv_freq).all()
@@ -46,10 +48,15 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
     true /= true.sum()
     draws = 2000
     shared = rng.multinomial(length, true, draws)
-    interpolated, extrapolated = (shared + rng.multinomial(longer - length, true, draws) for _ in range(2))
+    interpolated, extrapolated = (
+        shared + rng.multinomial(longer - length, true, draws) for _ in range(2)
+    )
     for convention in ("released", "equation"):
         margin = np.subtract(
-            *(disturbance(x / longer, shared / length, convention) for x in (extrapolated, interpolated))
+            *(
+                disturbance(x / longer, shared / length, convention)
+                for x in (extrapolated, interpolated)
+            )
         )
         assert abs(margin.mean()) < 4 * margin.std() / draws**0.5
         assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.08)
@@ -59,7 +66,9 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
 def test_covered_interpolates_what_has_not_turned_once(geometry):
     scaling = scale(geometry, "dprope-covered", 2)
     once = geometry.inv_freq * geometry.context_length >= 2 * np.pi
-    np.testing.assert_array_equal(scaling.inv_freq, np.where(once, geometry.inv_freq, geometry.inv_freq / 2))
+    np.testing.assert_array_equal(
+        scaling.inv_freq, np.where(once, geometry.inv_freq, geometry.inv_freq / 2)
+    )
     assert scaling.attention_factor == scale(geometry, "yarn", 2).attention_factor
     shorter = scale(geometry, "dprope-covered", 2, covered_length=geometry.context_length // 4)
     assert (

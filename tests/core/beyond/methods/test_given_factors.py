@@ -18,11 +18,17 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, form):
     model = random_model()
     geometry = rope_geometry(model)
     by = np.linspace(1, 3, geometry.pairs)
-    content = by.tolist() if form == "list" else {form: by.tolist(), "attention_factor": 1.25, "whatever": None}
+    content = (
+        by.tolist()
+        if form == "list"
+        else {form: by.tolist(), "attention_factor": 1.25, "whatever": None}
+    )
     (file := tmp_path / "f.json").write_text(json.dumps(content))
     scaling = scale(geometry, "factors", 2, file=file)
     np.testing.assert_allclose(scaling.inv_freq, geometry.inv_freq / by)
-    assert scaling.attention_factor == pytest.approx(1.25 if form != "list" else np.sqrt(1 + np.log(2) / np.log(128)))
+    assert scaling.attention_factor == pytest.approx(
+        1.25 if form != "list" else np.sqrt(1 + np.log(2) / np.log(128))
+    )
     rotary = extend(model, "factors", 2, file=str(file)).model.rotary_emb
     np.testing.assert_allclose(rotary.inv_freq, scaling.inv_freq, rtol=1e-6)
     assert model.config.rope_extension["options"] == {"file": "f.json"}  # not where it lies

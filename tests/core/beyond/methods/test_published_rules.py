@@ -40,7 +40,9 @@ def test_mrrope_divides_step_by_step(geometry):
         progressive[pair] = progressive[pair - 1] + step / total
     for name, exponents in (("mrrope-uni", uniform), ("mrrope-pro", progressive)):
         scaling = scale(geometry, name, factor)
-        np.testing.assert_allclose(geometry.inv_freq / scaling.inv_freq, factor ** np.array(exponents), rtol=1e-12)
+        np.testing.assert_allclose(
+            geometry.inv_freq / scaling.inv_freq, factor ** np.array(exponents), rtol=1e-12
+        )
         assert scaling.attention_factor == yarn.attention_factor
         assert (scaling.interpolated == yarn.interpolated).all()
 
@@ -61,7 +63,9 @@ def test_longrope2_divides_by_s_from_the_critical_pair_on():
     assert critical == 46
     np.testing.assert_allclose(by[critical:], 4)
     assert by[0] == 1 and by[23] == pytest.approx(2) and (np.diff(by[:47]) > 0).all()  # halfway: √4
-    assert (LLAMA2.inv_freq / scale(LLAMA2, "longrope2", 4, critical_pair=32).inv_freq)[32] == pytest.approx(4)
+    assert (LLAMA2.inv_freq / scale(LLAMA2, "longrope2", 4, critical_pair=32).inv_freq)[
+        32
+    ] == pytest.approx(4)
 
 
 @ANY
@@ -76,7 +80,9 @@ def test_under_resonance_angles_repeat(geometry):
 def test_a_given_base():
     """500,000^(−1/2) is 1/707.1 in the middle pair, at every s."""
     for factor in (2, 8):
-        assert 1 / scale(LLAMA2, "abf", factor, base=500_000).inv_freq[32] == pytest.approx(707.1067811865)
+        assert 1 / scale(LLAMA2, "abf", factor, base=500_000).inv_freq[32] == pytest.approx(
+            707.1067811865
+        )
     with pytest.raises(InputError, match="the raised base is 10000"):
         scale(LLAMA2, "abf", 2, base=10_000)
 
@@ -85,7 +91,12 @@ def test_a_given_base():
     ("geometry", "name", "options", "count"),
     [
         (LLAMA2, "cope", {}, 20),
-        (RopeGeometry(64, 1e7, 262_144), "cope", {"by_period": True}, 10),  # the example of mlx-lm's pull request 1387
+        (
+            RopeGeometry(64, 1e7, 262_144),
+            "cope",
+            {"by_period": True},
+            10,
+        ),  # the example of mlx-lm's pull request 1387
         (LLAMA2, "hardclip", {"clipped": 3}, 3),
         (LLAMA2, "hardclip", {"clipped": 64}, 64),  # DroPE
     ],
@@ -94,7 +105,9 @@ def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, options
     """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
     scaling, expected = scale(geometry, name, 2, **options), geometry.inv_freq
     for index in range(count):
-        share = math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0  # (1 + cos x)/2
+        share = (
+            math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0
+        )  # (1 + cos x)/2
         expected[geometry.pairs - count + index] *= share
     np.testing.assert_allclose(scaling.inv_freq, expected, rtol=1e-9, atol=1e-18)
     assert scaling.attention_factor == 1 and not scaling.interpolated.any()
