@@ -1,4 +1,5 @@
-"""The wheel's packages: core/ as `dprope`, with every package below it. The rest is in pyproject.toml."""
+"""The wheel's packages: core/ as `dprope`, with every package below it. The rest is in
+pyproject.toml."""
 
 from setuptools import find_packages, setup
 

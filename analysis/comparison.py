@@ -1,4 +1,5 @@
-"""Records as rows: which may stand in one block, one row for all seeds of a setting, ablations of one option."""
+"""Records as rows: which may stand in one block, one row for all seeds of a setting, ablations of
+one option."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ class Comparison:
     def find(
         self, method: str | None, options: dict | None = None, factor: float | None = None
     ) -> Row | None:
-        """The row of a setting, or None; without `options` or `factor`, any options or factor match."""
+        """The row of a setting, or None; without `options` or `factor`, any options or factor
+        match."""
         for row in self.rows:
             same = row.setting.method == method and factor in (None, row.setting.factor)
             if same and (options is None or dict(row.setting.options) == options):
@@ -92,7 +94,8 @@ def comparisons(
     twins: bool = True,
     factor: float | None = None,
 ) -> list[Comparison]:
-    """The sets of records that agree in the fields that they list under "comparable", the largest set first.
+    """The sets of records that agree in the fields that they list under "comparable", the largest
+    set first.
 
     Args:
         trained: take the records of fine-tuned models, or those without training.
@@ -137,7 +140,8 @@ def _comparison(records: list[dict]) -> Comparison:
 
 
 def in_comparison(model: Model) -> Callable[[Row], bool]:
-    """A test of whether a row belongs to the main comparison: no ablation (see Model.ablated), no factors of a file."""
+    """A test of whether a row belongs to the main comparison: no ablation (see Model.ablated), no
+    factors of a file."""
 
     def listed(row: Row) -> bool:
         options = dict(row.setting.options)
@@ -155,8 +159,9 @@ def ablations(
 ) -> Iterator[tuple[str, dict[Any, Row]]]:
     """The ablations that there are, as (state, rows by value): without training, then fine-tuned.
 
-    They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal. If several
-    combinations of other options and factor have such rows, it is the one with the most values.
+    They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal.
+    If several combinations of other options and factor have such rows, it is the one with the most
+    values.
 
     Args:
         default: the option's value if a record does not state it.
@@ -179,7 +184,8 @@ def _ablation(
     family = max(families.values(), key=len, default={})
     if len(family) < 2:
         return {}
-    # Keep the seeds that all values have: for another table, one value may have been trained with more.
+    # Keep the seeds that all values have: for another table, one value may have been trained with
+    # more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
     return {
         value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)

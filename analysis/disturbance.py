@@ -1,4 +1,5 @@
-"""The disturbance of each setting at L' (the paper's Table 3, Figures 7 and 8). It is mathematics: nothing is measured.
+"""The disturbance of each setting at L' (the paper's Table 3, Figures 7 and 8). It is mathematics:
+nothing is measured.
 
 It follows from a geometry alone and takes a few milliseconds, so it is computed where it is shown.
 """
@@ -55,7 +56,8 @@ class Disturbance:
 def compute(
     geometry: RopeGeometry | None, setting: Setting, convention: Convention = FLOAT64
 ) -> Disturbance | None:
-    """A setting's disturbance; None for a method that is not registered or is learned, and without a geometry."""
+    """A setting's disturbance; None for a method that is not registered or is learned, and without
+    a geometry."""
     if geometry is None or setting.method not in rope.METHODS:
         return None
     options = {
@@ -67,7 +69,8 @@ def compute(
 
 
 def settings(results: Results, factor: float) -> list[Setting]:
-    """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by hand."""
+    """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by
+    hand."""
     ready = [
         name for name, method in rope.METHODS.items() if method.ready_for(results.model.geometry)
     ]
@@ -85,7 +88,8 @@ def factors(results: Results) -> list[float]:
 
 
 def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
-    """The disturbances that the paper prints, by factor: the setting, the printed one, the computed, in 10⁻³ nat."""
+    """The disturbances that the paper prints, by factor: the setting, the printed one, the
+    computed, in 10⁻³ nat."""
     rows = []
     for (method, factor), printed in sorted(
         published.disturbance().items(), key=lambda entry: entry[0][1]
@@ -96,5 +100,6 @@ def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
 
 
 def deviations(convention: Convention) -> list[float]:
-    """How far the disturbances that the paper prints are from the computed ones, each as a share of its own."""
+    """How far the disturbances that the paper prints are from the computed ones, each as a share of
+    its own."""
     return [abs(computed / printed - 1) for _, printed, computed in recomputed(convention)]

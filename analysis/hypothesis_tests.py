@@ -1,9 +1,10 @@
 """Whether a measured number lies in a region: its interval, and Holm's correction.
 
-A claim places a number in a region: above zero, below zero, or within a margin. It is reproduced if the whole interval
-lies in the region, contradicted if the whole interval lies outside, and undecided otherwise, so also if there is no
-interval. The p-value belongs to the region's nearer edge, so it is at most α exactly if the interval at 1 - α contains
-no edge. If several numbers are decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
+A claim places a number in a region: above zero, below zero, or within a margin. It is reproduced if
+the whole interval lies in the region, contradicted if the whole interval lies outside, and
+undecided otherwise, so also if there is no interval. The p-value belongs to the region's nearer
+edge, so it is at most α exactly if the interval at 1 - α contains no edge. If several numbers are
+decided together, each is decided at Holm's level (Scand. J. Stat. 1979).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Estimate:
 
     Attributes:
         mean: the number, in the metric's unit.
-        below, above: the error over samples, toward smaller and toward larger values; 0 if samples have no part in it.
+        below, above: the error over samples, toward smaller and toward larger values; 0 if samples
+            have no part in it.
         samples: the number of samples or of texts; None if it is not known.
         over_seeds: the error over training seeds; 0 if seeds have no part in it.
         seeds: the number of seeds.
@@ -49,7 +51,8 @@ class Estimate:
 
     @classmethod
     def of(cls, score: Score) -> Estimate:
-        """From a 95 % interval over samples, taken as Student's on each side, or as normal for a bootstrap."""
+        """From a 95 % interval over samples, taken as Student's on each side, or as normal for a
+        bootstrap."""
         alone = cls(score.mean, samples=score.n, seeds=score.seeds, texts=score.texts)
         if score.low is None:
             return alone
@@ -113,7 +116,8 @@ class Region:
         return REPRODUCED if self.low < estimate.mean < self.high else CONTRADICTED
 
     def p(self, estimate: Estimate) -> float:
-        """The two-sided p-value of the nearer edge: the least level at which the interval contains no edge.
+        """The two-sided p-value of the nearer edge: the least level at which the interval contains
+        no edge.
 
         It is 1 for a number that has no interval.
         """
@@ -138,8 +142,8 @@ def _in_errors(gap: float, error: float) -> float:
 def holm(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
     """Holm's level for each of several p-values [n].
 
-    In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one above its level on,
-    all are compared with that same level.
+    In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one
+    above its level on, all are compared with that same level.
     """
     order, n = np.argsort(p_values, kind="stable"), len(p_values)
     steps = level / np.arange(n, 0, -1)

@@ -1,4 +1,5 @@
-"""What each experiment's records measure: one function per experiment, from a record to scores by metric."""
+"""What each experiment's records measure: one function per experiment, from a record to scores by
+metric."""
 
 import math
 from collections.abc import Mapping
@@ -48,7 +49,8 @@ def open_llm(record: dict) -> Scores:
 
 
 def _mean_of(score: Mapping, *groups: Mapping) -> Score:
-    """The mean of groups; without an interval if one has a single sample, which resampling cannot change."""
+    """The mean of groups; without an interval if one has a single sample, which resampling cannot
+    change."""
     resampled = all(group.get("n") != 1 for group in groups)
     return Score.of(score) if resampled else Score(score["mean"], n=score.get("n"))
 

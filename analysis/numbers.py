@@ -1,4 +1,5 @@
-"""Numbers as tables and pages print them: with a real minus sign, and with an interval or the value of each text."""
+"""Numbers as tables and pages print them: with a real minus sign, and with an interval or the value
+of each text."""
 
 from analysis.scores import LEAST_TEXTS, Score
 
@@ -16,13 +17,15 @@ def interval(score: Score, digits: int) -> str:
 
 
 def by_text(score: Score, digits: int, sign: bool = False) -> str:
-    """The value of each text, where there are too few for an interval over texts; empty for a single one."""
+    """The value of each text, where there are too few for an interval over texts; empty for a
+    single one."""
     few = 1 < len(score.texts) < LEAST_TEXTS
     return ", ".join(number(value, digits, sign) for value in score.texts) if few else ""
 
 
 def spread(score: Score, digits: int, sign: bool = False) -> str:
-    """What stands behind a number in prose: its interval and of what it is; of few texts, the value of each."""
+    """What stands behind a number in prose: its interval and of what it is; of few texts, the value
+    of each."""
     parts, each = [interval(score, digits)], by_text(score, digits, sign)
     parts += ["over seeds"] if score.over_seeds_alone else []
     parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []

@@ -1,7 +1,9 @@
-"""What the paper itself measured: its published numbers in results/paper/NAME.csv, and the effects that they show.
+"""What the paper itself measured: its published numbers in results/paper/NAME.csv, and the effects
+that they show.
 
-An effect is what a claim of the paper states as a number. Averages are computed from their parts, because some printed
-averages do not agree with them. An effect on several models is the mean over the models.
+An effect is what a claim of the paper states as a number. Averages are computed from their parts,
+because some printed averages do not agree with them. An effect on several models is the mean over
+the models.
 """
 
 import functools
@@ -22,7 +24,8 @@ _METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi":
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 _LENGTH = GEOMETRY.context_length
-# The averages of the paper's tables by their names here, and how many of the first parts each leaves out.
+# The averages of the paper's tables by their names here, and how many of the first parts each
+# leaves out.
 _AVERAGES = {"Avg.": 0, "Avg.>L": 1}
 
 
@@ -34,7 +37,8 @@ def table(name: str) -> pd.DataFrame:
 
 @functools.cache
 def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
-    """The paper's scores by model and the row's name; an ablation's rows are named by the option's value."""
+    """The paper's scores by model and the row's name; an ablation's rows are named by the option's
+    value."""
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in table(name).to_dict("records"):
         if "model" in line:
@@ -66,7 +70,8 @@ def disturbance() -> dict[tuple[str, float], float]:
 
 
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
-    """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's length up to s."""
+    """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's
+    length up to s."""
     if factor is None:
         return title
     learned = method in methods() and methods()[method].start is not None
@@ -94,7 +99,8 @@ def advantage(name: str, rival: str, factor: float, metric: str) -> float | None
 
 
 def perplexity_advantage(rival: str, factor: float) -> float | None:
-    """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if it lacks them."""
+    """DPRoPE's loss at L' minus a rival's in nats per token, from the paper's perplexities; None if
+    it lacks them."""
     length = tokens(round(_LENGTH * factor))
     if length not in set(table("perplexity")["context_length"]):
         return None
@@ -138,7 +144,8 @@ def ablated(name: str, metric: str) -> dict[float, float]:
 
 
 def time_resolution() -> float:
-    """Half a unit of the last digit of the paper's times: a smaller difference would not show in its table."""
+    """Half a unit of the last digit of the paper's times: a smaller difference would not show in
+    its table."""
     digits = (
         len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"]
     )

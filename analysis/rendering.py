@@ -20,7 +20,8 @@ Render = Callable[
 
 
 def modules(kind: str) -> dict[str, str]:
-    """The dotted names of the modules of tables or figures by their own names, the paper's first."""
+    """The dotted names of the modules of tables or figures by their own names, the paper's
+    first."""
     return {
         name.rpartition(".")[2]: name
         for name in [*discovery.names(kind), *discovery.names(f"{kind}.beyond")]
@@ -40,7 +41,8 @@ def output_path(module: str) -> str:
 
 
 def run(doc: str, kind: str, render: Render) -> None:
-    """Render into KIND/MODEL/ beside the records; a line for each model names what is left out for want of records.
+    """Render into KIND/MODEL/ beside the records; a line for each model names what is left out for
+    want of records.
 
     Args:
         kind: "tables" or "figures".

@@ -22,7 +22,8 @@ class NotMeasured(InputError):
 
 
 class Entries(dict):
-    """An object in a record. Looking up a key that it lacks raises an InputError that names the file."""
+    """An object in a record. Looking up a key that it lacks raises an InputError that names the
+    file."""
 
     file: Path
 
@@ -34,7 +35,8 @@ def read(file: Path) -> Entries:
     """A record; each object in it is an :class:`Entries`.
 
     Raises:
-        InputError: the file cannot be read, is no JSON object, or holds a number that is not finite.
+        InputError: the file cannot be read, is no JSON object, or holds a number that is not
+            finite.
     """
 
     def entries(pairs: dict) -> Entries:
@@ -67,7 +69,8 @@ class Model:
         context_length: L in tokens.
         factors: the scaling factors s that its suite measures, ascending.
         n_hat: n̂ by scaling factor, where it is set by hand.
-        ablated: the options that the suite's ablations vary; values other than the model's own go to their tables.
+        ablated: the options that the suite's ablations vary; values other than the model's own go
+            to their tables.
     """
 
     name: str
@@ -134,11 +137,13 @@ class Results:
 
     @property
     def is_quick(self) -> bool:
-        """Whether these are of `make rerun QUICK=1`, which measures a sketch and decides nothing."""
+        """Whether these are of `make rerun QUICK=1`, which measures a sketch and decides
+        nothing."""
         return root(self.folder).name.endswith("-quick")
 
     def records(self, experiment: str) -> list[Entries]:
-        """All records of an experiment, sorted by file name; "file" in each is its file's name without the suffix."""
+        """All records of an experiment, sorted by file name; "file" in each is its file's name
+        without the suffix."""
         return _read(records.folder(self.folder, self.model.name, experiment))
 
     def require(self, experiment: str) -> list[Entries]:
@@ -148,7 +153,8 @@ class Results:
         raise self.lacks(f"record of {experiment}", experiment)
 
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
-        """The error that records hold nothing of `what`; `experiment` with `options` measures it."""
+        """The error that records hold nothing of `what`; `experiment` with `options` measures
+        it."""
         where = f"--model {self.model.name} --results {self.folder}"
         command = f"python -m {records.program(experiment)} {where} {options}".strip()
         return NotMeasured(
@@ -172,9 +178,11 @@ def models(folder: Path = RESULTS) -> list[str]:
 
 
 def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, Path]:
-    """The name of the model that --model gives, and the folder of its records: `folder`, else the committed ones first.
+    """The name of the model that --model gives, and the folder of its records: `folder`, else the
+    committed ones first.
 
-    A checkpoint's path and a name on the hub are those under which experiments record them, apart from the committed.
+    A checkpoint's path and a name on the hub are those under which experiments record them, apart
+    from the committed.
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
@@ -191,7 +199,8 @@ def every(folder: Path = RESULTS) -> Iterator[Results]:
 
 
 def root(folder: Path) -> Path:
-    """The folder for what is rendered from the records under `folder`: the one that holds `folder`."""
+    """The folder for what is rendered from the records under `folder`: the one that holds
+    `folder`."""
     return Path(folder).resolve().parent
 
 

@@ -1,10 +1,12 @@
-"""The difference of two rows with its errors: over training seeds, and over samples, paired if possible.
+"""The difference of two rows with its errors: over training seeds, and over samples, paired if
+possible.
 
-The two models answered the same samples, so the error over samples comes from the differences sample by sample; with
-several seeds, from the means over seeds. A record without single samples is paired by what it holds, such as tasks and
-lengths. Records that hold only totals are not paired, and fewer than five texts are no sample of texts. Then, with
-several seeds, the error is that over seeds alone, on these samples; with one seed, the two intervals are combined, and
-of so few texts there is none. Two rows trained with one seed take the error over seeds from the settings that have
+The two models answered the same samples, so the error over samples comes from the differences
+sample by sample; with several seeds, from the means over seeds. A record without single samples is
+paired by what it holds, such as tasks and lengths. Records that hold only totals are not paired,
+and fewer than five texts are no sample of texts. Then, with several seeds, the error is that over
+seeds alone, on these samples; with one seed, the two intervals are combined, and of so few texts
+there is none. Two rows trained with one seed take the error over seeds from the settings that have
 several.
 """
 
@@ -69,10 +71,12 @@ def between(
 def _over_seeds(
     among: Comparison, factor: float, metrics: Metrics, metric: str
 ) -> tuple[float, int]:
-    """The standard deviation over seeds of a difference of two settings, and its degrees of freedom.
+    """The standard deviation over seeds of a difference of two settings, and its degrees of
+    freedom.
 
-    It comes from the residuals of the scores [settings, seeds] after removing the mean of each setting and of each
-    seed; a difference has twice their variance. (0, 0) if fewer than two settings have several seeds in common.
+    It comes from the residuals of the scores [settings, seeds] after removing the mean of each
+    setting and of each seed; a difference has twice their variance. (0, 0) if fewer than two
+    settings have several seeds in common.
     """
     rows = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
     seeds = set.intersection(*(set(row.seeds) for row in rows)) if rows else set()
@@ -86,7 +90,8 @@ def _over_seeds(
 
 
 def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
-    """The difference with Student's interval over samples, each group's by itself; None if no record holds them.
+    """The difference with Student's interval over samples, each group's by itself; None if no
+    record holds them.
 
     No random number is drawn, so that no outcome depends on a seed.
     """

@@ -30,8 +30,9 @@ class Score:
     """A mean with its 95 % interval.
 
     Attributes:
-        mean, low, high: in the metric's unit. There is no interval of a published number, over fewer than LEAST_TEXTS
-            texts and one seed, and where resampling changes nothing, as for one sample a task.
+        mean, low, high: in the metric's unit. There is no interval of a published number, over
+            fewer than LEAST_TEXTS texts and one seed, and where resampling changes nothing, as for
+            one sample a task.
         n: the number of samples or of texts, of each seed; None for a published number.
         texts: the value of each text, for what is measured on texts.
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
@@ -60,7 +61,8 @@ class Score:
     def of(cls, record: Mapping, times: float = 1.0) -> Score:
         """From a record's {"mean", "low", "high", "n"}, multiplied by `times` to change the unit.
 
-        An interval that is a point comes from one sample, or from samples that are all alike, and is none.
+        An interval that is a point comes from one sample, or from samples that are all alike, and
+        is none.
         """
         mean, low, high = (times * _finite(record[key]) for key in ("mean", "low", "high"))
         return cls(mean, low, high, record.get("n")) if low < high else cls(mean, n=record.get("n"))
@@ -72,7 +74,8 @@ class Score:
 
     @property
     def over_seeds_alone(self) -> bool:
-        """Whether the interval is over seeds on these texts, which are too few to stand for others."""
+        """Whether the interval is over seeds on these texts, which are too few to stand for
+        others."""
         return self.low is not None and 0 < len(self.texts) < LEAST_TEXTS
 
     def to(self, change: Callable[[float], float]) -> Score:
@@ -82,7 +85,8 @@ class Score:
         return replace(self, mean=float(change(self.mean)), low=low, high=high, texts=texts)
 
     def at_most(self, most: float) -> Score:
-        """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may exceed."""
+        """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may
+        exceed."""
         return self if self.high is None else replace(self, high=min(self.high, most))
 
 
@@ -93,7 +97,8 @@ def stacked(rows: ArrayLike) -> np.ndarray:
     """Lists of numbers for the same samples in the same order, as one array [rows, …].
 
     Raises:
-        InputError: their lengths differ, so they cannot belong to the same samples, or there are no numbers.
+        InputError: their lengths differ, so they cannot belong to the same samples, or there are no
+            numbers.
     """
     try:
         values = np.array(rows, dtype=np.float64)
@@ -112,13 +117,15 @@ def book_of(title: str) -> str:
 
 
 def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
-    """The mean over texts with a 95 % interval over what a reader would draw anew: texts and, if several, seeds.
+    """The mean over texts with a 95 % interval over what a reader would draw anew: texts and, if
+    several, seeds.
 
-    The error over texts is that of each text's mean over seeds, the error over seeds that of each seed's mean over
-    texts. They count as independent, so their squares add, and Student's interval takes its degrees of freedom from
-    Welch and Satterthwaite. What a seed does to a single text enters both, so the interval is rather too wide. With one
-    seed it is Student's interval over texts. With fewer than LEAST_TEXTS texts it is Student's over seeds, on these
-    texts alone, and with one seed there is none.
+    The error over texts is that of each text's mean over seeds, the error over seeds that of each
+    seed's mean over texts. They count as independent, so their squares add, and Student's interval
+    takes its degrees of freedom from Welch and Satterthwaite. What a seed does to a single text
+    enters both, so the interval is rather too wide. With one seed it is Student's interval over
+    texts. With fewer than LEAST_TEXTS texts it is Student's over seeds, on these texts alone, and
+    with one seed there is none.
 
     Args:
         values: of each seed and text, [seeds, texts].
@@ -141,7 +148,8 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
 
 
 def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The error of a sum of independent (standard error, degrees of freedom), and its own degrees of freedom.
+    """The error of a sum of independent (standard error, degrees of freedom), and its own degrees
+    of freedom.
 
     They are Welch's and Satterthwaite's, and infinite where there is no error.
     """
@@ -154,14 +162,15 @@ def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 
 def over_seeds(runs: Sequence[Scores]) -> Scores:
-    """One run's scores as they are; for several seeds, their mean with a 95 % interval over seeds and samples together.
+    """One run's scores as they are; for several seeds, their mean with a 95 % interval over seeds
+    and samples together.
 
     What is measured on texts is averaged by :func:`over_texts`. Of other scores:
 
-    Student's interval over the seeds alone would be a single point if all seeds answered the same few samples alike.
-    The two errors are independent, so the squares of two half-widths add: Student's over seeds, and the seeds' mean
-    half-width over samples. Scores here are never negative, so the interval ends at 0 or above. There is none if a run
-    has none.
+    Student's interval over the seeds alone would be a single point if all seeds answered the same
+    few samples alike. The two errors are independent, so the squares of two half-widths add:
+    Student's over seeds, and the seeds' mean half-width over samples. Scores here are never
+    negative, so the interval ends at 0 or above. There is none if a run has none.
     """
     if len(runs) == 1:
         return runs[0]

@@ -1,4 +1,5 @@
-"""A setting, which is a method with its options at a scaling factor; the names and order of settings and lengths."""
+"""A setting, which is a method with its options at a scaling factor; the names and order of
+settings and lengths."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ AS_IT_IS = "as it is"  # a checkpoint that no method here extended
 
 
 def methods() -> Mapping[str, Method]:
-    """The registered methods. All of them are loaded when the first row is named, and not to read records."""
+    """The registered methods. All of them are loaded when the first row is named, and not to read
+    records."""
     from core import rope
 
     return rope.METHODS
@@ -36,7 +38,8 @@ def default_of(option: str) -> Any:
 
 @dataclass(frozen=True)
 class Setting:
-    """A method, its given options, the scaling factor s, and the learning rate of a fine-tune that was given one.
+    """A method, its given options, the scaling factor s, and the learning rate of a fine-tune that
+    was given one.
 
     A method of None is a model as it is.
     """
@@ -61,7 +64,8 @@ class Setting:
         return dict(self.options).get(name, default)
 
     def scaling(self, geometry: RopeGeometry) -> RopeScaling | None:
-        """The scaled RoPE; None if it follows the input or a file, or this version has no such method or options."""
+        """The scaled RoPE; None if it follows the input or a file, or this version has no such
+        method or options."""
         from core import rope
 
         method = rope.METHODS.get(self.method)
@@ -78,7 +82,8 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The name in tables, figures and pages: the method's title, and the options and the rate that set it apart."""
+        """The name in tables, figures and pages: the method's title, and the options and the rate
+        that set it apart."""
         return self._unrated if self.rate is None else f"{self._unrated}, rate {self.rate:g}"
 
     @property
@@ -98,7 +103,8 @@ class Setting:
 
     @property
     def order(self) -> tuple:
-        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending), b and the rest."""
+        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending),
+        b and the rest."""
         names = [None, *methods()]
         options = dict(self.options)
         rest = {

@@ -1,1 +1,2 @@
-"""Angle distributions, their disturbance, the scaling methods, and extending a model; installed as `dprope`."""
+"""Angle distributions, their disturbance, the scaling methods, and extending a model; installed as
+`dprope`."""

@@ -4,11 +4,12 @@ Position m rotates pair i by m·θ_i. With b intervals, the angle m·θ_i mod 2�
 
     k = floor(m·γ_i) mod b,    γ_i = b·θ_i / 2π.
 
-Counting positions one at a time costs O(L') steps, and in floating point it misplaces positions near a boundary.
-This module avoids both. Let p/q be the largest fraction not above γ_i with q < L'. No fraction with a
-denominator below L' lies between the two, so floor(m·γ_i) = floor(m·p/q) for every position m < L'.
-Replacing γ_i by p/q is therefore *exact*. The number of m < L' with (m·p mod b·q) < k·q is a
-difference of two floor sums, which a Euclid-like recursion evaluates in O(log L') integer steps.
+Counting positions one at a time costs O(L') steps, and in floating point it misplaces positions
+near a boundary. This module avoids both. Let p/q be the largest fraction not above γ_i with q < L'.
+No fraction with a denominator below L' lies between the two, so floor(m·γ_i) = floor(m·p/q) for
+every position m < L'. Replacing γ_i by p/q is therefore *exact*. The number of m < L' with (m·p mod
+b·q) < k·q is a difference of two floor sums, which a Euclid-like recursion evaluates in O(log L')
+integer steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from numpy.typing import ArrayLike
 
 from .errors import InputError, check_whole
 
-# π to 119 decimals (OEIS A000796): γ is then known to about 1e-115, and lengths up to 2^60 need 1e-40.
+# π to 119 decimals (OEIS A000796): γ is then known to about 1e-115, and lengths up to 2^60 need
+# 1e-40.
 _PI_DIGITS = (
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
     "214808651328230664"
@@ -36,7 +38,8 @@ def angle_distribution(inv_freq: ArrayLike, length: int, intervals: int = 360) -
     """The frequency F_k^i(L) of rotary angles in each interval (equation 6).
 
     Args:
-        inv_freq: θ_i in radians per position, shape [pairs]; taken as the exact value of each float.
+        inv_freq: θ_i in radians per position, shape [pairs]; taken as the exact value of each
+            float.
         length: number of positions L; positions are 0 … L-1.
         intervals: b, the number of equal intervals of [0, 2π).
 
@@ -52,7 +55,8 @@ def angle_distribution(inv_freq: ArrayLike, length: int, intervals: int = 360) -
 def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.ndarray:
     """How many of the positions 0 … length-1 fall in each interval: int64 array [pairs, intervals].
 
-    Arguments and errors as in :func:`angle_distribution`. The counts are exact for any length up to 2^60.
+    Arguments and errors as in :func:`angle_distribution`. The counts are exact for any length up to
+    2^60.
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
@@ -69,7 +73,8 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
         [_floor_equivalent(float(theta), length, intervals) for theta in inv_freq], dtype=object
     ).T
     modulus = intervals * q
-    # The recursion's largest intermediate is about b·L²; past int64, the same code runs on Python integers.
+    # The recursion's largest intermediate is about b·L²; past int64, the same code runs on Python
+    # integers.
     dtype = np.int64 if 2 * intervals * length**2 < 2**63 else object
     p, q, modulus = (np.asarray(x, dtype=dtype)[:, None] for x in (p % modulus, q, modulus))
 
@@ -81,7 +86,8 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
 
 
 def real_array(values: ArrayLike, name: str) -> np.ndarray:
-    """The values as float64. InputError, with `name` in its message, unless all are finite real numbers."""
+    """The values as float64. InputError, with `name` in its message, unless all are finite real
+    numbers."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of unequal length
@@ -127,8 +133,8 @@ def _largest_fraction(value: Fraction, limit: int) -> tuple[int, int]:
 def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Σ_{0≤m<n} floor((a·m + c) / modulus), elementwise over arrays that broadcast (a, c ≥ 0).
 
-    Each round removes the whole parts of a and c, then swaps the roles of a and modulus, as Euclid's algorithm
-    does (Graham, Knuth, Patashnik, *Concrete Mathematics*, section 3.5).
+    Each round removes the whole parts of a and c, then swaps the roles of a and modulus, as
+    Euclid's algorithm does (Graham, Knuth, Patashnik, *Concrete Mathematics*, section 3.5).
     """
     total = np.zeros(np.broadcast_shapes(a.shape, c.shape, modulus.shape), dtype=c.dtype)
     terms = np.full_like(total, n)

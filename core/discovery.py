@@ -1,4 +1,5 @@
-"""What lies in a folder beyond/, if it is there: the paper's part of a package imports it by listing alone."""
+"""What lies in a folder beyond/, if it is there: the paper's part of a package imports it by
+listing alone."""
 
 import importlib
 import importlib.util
@@ -7,7 +8,8 @@ from types import ModuleType
 
 
 def names(package: str) -> list[str]:
-    """The dotted names of the modules in a package, in their order; none if there is no such package."""
+    """The dotted names of the modules in a package, in their order; none if there is no such
+    package."""
     folder = module(package)
     entries = pkgutil.iter_modules(folder.__path__) if folder else ()
     return sorted(
@@ -18,12 +20,14 @@ def names(package: str) -> list[str]:
 
 
 def modules(package: str, folder: str = "beyond") -> list[ModuleType]:
-    """The modules of PACKAGE.FOLDER in the order of their names, imported; none if there is no such folder."""
+    """The modules of PACKAGE.FOLDER in the order of their names, imported; none if there is no such
+    folder."""
     return [importlib.import_module(name) for name in names(f"{package}.{folder}")]
 
 
 def module(name: str) -> ModuleType | None:
-    """The module of this dotted name, imported; None if it, or a package on the way to it, does not exist."""
+    """The module of this dotted name, imported; None if it, or a package on the way to it, does not
+    exist."""
     parent = name.rpartition(".")[0]
     exists = (not parent or module(parent)) and importlib.util.find_spec(name)
     return importlib.import_module(name) if exists else None

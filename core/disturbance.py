@@ -1,13 +1,15 @@
-"""How far a longer context moves the rotary angle distributions (paper, section 3.2, equations 7-8).
+"""How far a longer context moves the rotary angle distributions (paper, section 3.2, equations
+7-8).
 
 Two conventions are in use and they do not agree:
 
-- ``"released"``: KL(P_L ‖ P_L'), pre-trained first, as the authors' released code computes it. Summed over the
-  intervals it reproduces the paper's disturbance table.
-- ``"equation"``: KL(P_L' ‖ P_L), extended first, as equation (7) prints it. Intervals that only the longer
-  context reaches are divided by ε, so its value depends strongly on ε.
+- ``"released"``: KL(P_L ‖ P_L'), pre-trained first, as the authors' released code computes it.
+  Summed over the intervals it reproduces the paper's disturbance table.
+- ``"equation"``: KL(P_L' ‖ P_L), extended first, as equation (7) prints it. Intervals that only the
+  longer context reaches are divided by ε, so its value depends strongly on ε.
 
-Both are in nats, one value per dimension pair; the averaged disturbance D(P_L', P_L) is their mean over pairs.
+Both are in nats, one value per dimension pair; the averaged disturbance D(P_L', P_L) is their mean
+over pairs.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ def disturbance(
         float64 array [pairs].
 
     Raises:
-        InputError: an unknown convention, shapes that differ, a frequency that is negative or not finite, or a
-            negative ε.
+        InputError: an unknown convention, shapes that differ, a frequency that is negative or not
+            finite, or a negative ε.
     """
     extended, pretrained = (real_array(x, "the distributions") for x in (extended, pretrained))
     if extended.shape != pretrained.shape or not extended.ndim:
@@ -65,7 +67,8 @@ def strategy_disturbance(
     intervals: int = 360,
     convention: str = "released",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(D_I, D_E): the disturbance of each pair at L' = factor·L if it is interpolated by `factor`, and if θ_i is kept.
+    """(D_I, D_E): the disturbance of each pair at L' = factor·L if it is interpolated by `factor`,
+    and if θ_i is kept.
 
     Args:
         inv_freq: pre-trained θ_i in radians per position, shape [pairs].
@@ -92,20 +95,22 @@ def select_interpolated(
     threshold: float = 0.0,
     n_hat: int | None = None,
 ) -> np.ndarray:
-    """Which pairs to interpolate (equation 8): those with D_E > D_I + t, or the n̂/2 with the largest D_E − D_I.
+    """Which pairs to interpolate (equation 8): those with D_E > D_I + t, or the n̂/2 with the
+    largest D_E − D_I.
 
     Args:
         interpolation: D_I, shape [pairs].
         extrapolation: D_E, shape [pairs].
         threshold: t, in nats; t = 0 takes the lesser disturbance of each pair.
-        n_hat: n̂, the number of *dimensions* to interpolate, two per pair; cannot be combined with a threshold.
-            Ties go to the pair of lower frequency.
+        n_hat: n̂, the number of *dimensions* to interpolate, two per pair; cannot be combined with
+            a threshold. Ties go to the pair of lower frequency.
 
     Returns:
         bool array [pairs], True where the pair is interpolated.
 
     Raises:
-        InputError: n̂ is odd or outside 0 … 2·pairs, both n̂ and t are given, or an argument is not a number.
+        InputError: n̂ is odd or outside 0 … 2·pairs, both n̂ and t are given, or an argument is not
+            a number.
     """
     extrapolation, interpolation = (
         real_array(x, "the disturbances") for x in (extrapolation, interpolation)

@@ -11,7 +11,8 @@ from numbers import Real
 
 
 class InputError(ValueError):
-    """The caller gave something that cannot be used. The message says what it is and what to do instead."""
+    """The caller gave something that cannot be used. The message says what it is and what to do
+    instead."""
 
 
 class DoesNotFit(InputError):
@@ -52,7 +53,8 @@ def check_choice(value, name: str, choices: Iterable[str]) -> None:
 
 
 def meant(value, choices: Iterable[str]) -> str:
-    """The question whether the choice most like an unknown value was meant; empty if none is like it."""
+    """The question whether the choice most like an unknown value was meant; empty if none is like
+    it."""
     alike = difflib.get_close_matches(value, choices, n=1) if isinstance(value, str) else []
     return f" (did you mean {alike[0]!r}?)" if alike else ""
 
@@ -81,7 +83,8 @@ def _is_finite(value: object) -> bool:
 
 
 def in_one_line(error: BaseException, width: int = 160) -> str:
-    """What an error of a library says, in one line that fits into a sentence; its type if it says nothing."""
+    """What an error of a library says, in one line that fits into a sentence; its type if it says
+    nothing."""
     # It may quote a file or a server, whose characters a terminal must not obey.
     said = "".join(character if character.isprintable() else " " for character in str(error))
     return textwrap.shorten(said, width, placeholder=" …") or type(error).__name__

@@ -1,4 +1,5 @@
-"""Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk, and write a stock checkpoint."""
+"""Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk, and write a stock
+checkpoint."""
 
 from __future__ import annotations
 
@@ -28,27 +29,29 @@ _IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
     """Scale the model's RoPE by `method` for a context `factor` times as long, in place.
 
-    If the model was extended here before, scaling starts again from the geometry that it had. Where its maker scaled
-    RoPE (``llama3``, ``linear``, ``yarn``, ``longrope``), the method divides the inverse frequencies that this gave,
-    and attention factors are multiplied.
+    If the model was extended here before, scaling starts again from the geometry that it had. Where
+    its maker scaled RoPE (``llama3``, ``linear``, ``yarn``, ``longrope``), the method divides the
+    inverse frequencies that this gave, and attention factors are multiplied.
 
-    The inverse frequencies stay float32 when this model is cast. A model loaded from an export has no such protection,
-    like any other model: pass it the dtype (``from_pretrained(..., dtype=...)``), because ``.bfloat16()`` afterwards
-    casts the inverse frequencies too.
+    The inverse frequencies stay float32 when this model is cast. A model loaded from an export has
+    no such protection, like any other model: pass it the dtype (``from_pretrained(...,
+    dtype=...)``), because ``.bfloat16()`` afterwards casts the inverse frequencies too.
 
-    An adapter (LoRA) records ``name_or_path`` as its base model, which would be the model before extension. So this
-    call changes it to a name that loads nothing, and :func:`export` sets it to the export's directory.
+    An adapter (LoRA) records ``name_or_path`` as its base model, which would be the model before
+    extension. So this call changes it to a name that loads nothing, and :func:`export` sets it to
+    the export's directory.
 
     Args:
-        model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen, GPT-NeoX, …).
+        model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen,
+            GPT-NeoX, …).
         method, factor, options: see :func:`core.rope.scale`.
 
     Returns:
         the same model, with its rotary embedding and configuration changed.
 
     Raises:
-        InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its configuration
-            states no context length, or an option is wrong; the model is as it was.
+        InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its
+            configuration states no context length, or an option is wrong; the model is as it was.
     """
     _check_unwrapped(model)
     check_extension(model)
@@ -80,7 +83,8 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     """What a model's configuration says of how this project extended it; None if it says nothing.
 
     Raises:
-        InputError: the model does not rotate so. A method of another version, or one with a file, is taken at its word.
+        InputError: the model does not rotate so. A method of another version, or one with a file,
+            is taken at its word.
     """
     config = text_config(model.config)
     extension = getattr(config, configuration.EXTENSION, None)
@@ -110,14 +114,16 @@ def extend_checkpoint(
     factor: float,
     **options,
 ) -> Path:
-    """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to `directory`.
+    """Write the checkpoint `source`, scaled by `method` for a context `factor` times as long, to
+    `directory`.
 
-    The weights are not read. The files that a loader opens are copied byte for byte, whatever their dtype, shards or
-    quantisation, with three exceptions. In ``config.json`` the keys that describe the scaling change. In
-    ``generation_config.json`` and ``tokenizer_config.json`` a maximum length below L' is raised, and a tokenizer's
-    class that transformers 4 does not know is renamed. ``README.md`` is a new model card, and the source's is
-    ``README.base.md``. The licence comes along; code, hidden files and whatever else lies there do not. If the
-    checkpoint was extended before, scaling starts again from its pre-training geometry.
+    The weights are not read. The files that a loader opens are copied byte for byte, whatever their
+    dtype, shards or quantisation, with three exceptions. In ``config.json`` the keys that describe
+    the scaling change. In ``generation_config.json`` and ``tokenizer_config.json`` a maximum length
+    below L' is raised, and a tokenizer's class that transformers 4 does not know is renamed.
+    ``README.md`` is a new model card, and the source's is ``README.base.md``. The licence comes
+    along; code, hidden files and whatever else lies there do not. If the checkpoint was extended
+    before, scaling starts again from its pre-training geometry.
 
     Args:
         source: the directory of a Hugging Face checkpoint.
@@ -131,8 +137,9 @@ def extend_checkpoint(
         UserWarning: files are left out; the sentence names them.
 
     Raises:
-        InputError: the checkpoint is incomplete or cannot be extended, an option is wrong, `directory` exists, or the
-            method is learned (extend a model in memory by it and export that) or scales by a prompt's length.
+        InputError: the checkpoint is incomplete or cannot be extended, an option is wrong,
+            `directory` exists, or the method is learned (extend a model in memory by it and export
+            that) or scales by a prompt's length.
     """
     source, directory = Path(source), Path(directory)
     rope.check_fixed(method)
@@ -150,18 +157,20 @@ def extend_checkpoint(
 
 
 def check_checkpoint(source: Path, directory: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
-    """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`; InputError if it cannot."""
+    """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`;
+    InputError if it cannot."""
     if directory.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
     return checkpoint.read(source)
 
 
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
-    """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical logits.
+    """Write a checkpoint that plain ``AutoModelForCausalLM.from_pretrained`` loads, with identical
+    logits.
 
-    It is for a model in memory; :func:`extend_checkpoint` extends one on disk without reading its weights. The export
-    of a CLEX model has the fixed scale of its context length, with the trained ODE beside it for
-    :func:`core.clex.restore`.
+    It is for a model in memory; :func:`extend_checkpoint` extends one on disk without reading its
+    weights. The export of a CLEX model has the fixed scale of its context length, with the trained
+    ODE beside it for :func:`core.clex.restore`.
 
     Args:
         model: a model, extended or not.
@@ -169,8 +178,8 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: `directory` exists, the model holds other weights than its class has (LoRA), or no configuration
-            makes its class compute what it computes now.
+        InputError: `directory` exists, the model holds other weights than its class has (LoRA), or
+            no configuration makes its class compute what it computes now.
     """
     _check_unwrapped(model)
     directory = Path(directory)
@@ -194,7 +203,8 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
 
 
 def _check_weights(model: PreTrainedModel) -> None:
-    """Raise InputError unless a model has the weights that its class builds from its configuration, tied as there."""
+    """Raise InputError unless a model has the weights that its class builds from its configuration,
+    tied as there."""
     models = model, weightless(type(model), model.config)
     held, loaded = ({name: each.shape for name, each in m.named_parameters()} for m in models)
     wrong = [
@@ -211,7 +221,8 @@ def _check_weights(model: PreTrainedModel) -> None:
 
 
 def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:
-    """Write the model's configuration, with the keys of transformers 4 where the class still reads it rightly.
+    """Write the model's configuration, with the keys of transformers 4 where the class still reads
+    it rightly.
 
     Args:
         before: as for :func:`configuration.write`.
@@ -228,7 +239,8 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
 
 
 def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
-    """What the configuration in `directory` makes differently, to fail now rather than at the next load; or None."""
+    """What the configuration in `directory` makes differently, to fail now rather than at the next
+    load; or None."""
     try:
         rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), model)
         return ", ".join(differences(model, rebuilt)) or None

@@ -1,4 +1,5 @@
-"""Write files and directories that appear whole or not at all, and lock what another process must not touch."""
+"""Write files and directories that appear whole or not at all, and lock what another process must
+not touch."""
 
 from __future__ import annotations
 
@@ -21,16 +22,18 @@ from filelock import FileLock, Timeout
 
 from .errors import InputError, NonFiniteError
 
-LONGEST = 230  # bytes in a file's name: the limit of every usual file system, 255, less what temporary names add
+# bytes in a file's name: the limit of every usual file system, 255, less what temporary names add
+LONGEST = 230
 _PATIENCE = 0.5  # seconds to retry a lock that another process holds
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}  # a file system without locks
 
 
 def write(file: Path, content: str | bytes) -> Path:
-    """Write a file under a temporary name and rename it, so that a reader sees either the old or the whole new one.
+    """Write a file under a temporary name and rename it, so that a reader sees either the old or
+    the whole new one.
 
-    The temporary name is random, so processes on any machines may write the same file; the last one wins. A writer that
-    is killed may leave a hidden `.NAME.….partial`, which nothing reads.
+    The temporary name is random, so processes on any machines may write the same file; the last one
+    wins. A writer that is killed may leave a hidden `.NAME.….partial`, which nothing reads.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
@@ -63,7 +66,8 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
         kind: the type that the file must hold; (dict, list) for either.
 
     Raises:
-        InputError: the file is missing or not JSON, holds another type, or holds a number that is not finite.
+        InputError: the file is missing or not JSON, holds another type, or holds a number that is
+            not finite.
     """
 
     def finite(number: str) -> float:
@@ -89,9 +93,11 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
 
 @contextlib.contextmanager
 def new(target: Path) -> Iterator[Path]:
-    """A temporary path to write a file or a directory to, which is renamed to `target` at the end of the context.
+    """A temporary path to write a file or a directory to, which is renamed to `target` at the end
+    of the context.
 
-    An interruption leaves nothing at `target`. What a killed call left beside it is removed by the next.
+    An interruption leaves nothing at `target`. What a killed call left beside it is removed by the
+    next.
 
     Raises:
         InputError: `target` exists, or another process is making it.
@@ -124,10 +130,12 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock(target: Path, wait: bool = False) -> Iterator[None]:
-    """Inside the context, only this process works on `target`. On a file system without locks, nothing is locked.
+    """Inside the context, only this process works on `target`. On a file system without locks,
+    nothing is locked.
 
-    The lock is the operating system's, so a killed process holds none. A process that it started may hold the lock for
-    a moment, so a held lock is retried for half a second. A file `.NAME.lock` beside the target names the holder.
+    The lock is the operating system's, so a killed process holds none. A process that it started
+    may hold the lock for a moment, so a held lock is retried for half a second. A file `.NAME.lock`
+    beside the target names the holder.
 
     Args:
         wait: wait for the other process, and say so, instead of raising.
@@ -167,7 +175,8 @@ def component(name: str) -> str:
     """The name, if it can be a single component of a path.
 
     Raises:
-        InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may be.
+        InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may
+            be.
     """
     if (
         not isinstance(name, str)

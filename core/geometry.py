@@ -15,13 +15,16 @@ LARGEST = 2**16  # dimensions of a head, far more than any model has
 
 @dataclass(frozen=True)
 class RopeGeometry:
-    """The RoPE parameters that a model was trained with: plain ones, or those that its maker scaled.
+    """The RoPE parameters that a model was trained with: plain ones, or those that its maker
+    scaled.
 
     Attributes:
-        head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already applied).
+        head_dim: d, the number of *rotated* dimensions of a head (a partial rotary factor already
+            applied).
         base: θ_i = base^(−2i/d) radians per position (equation 1), where RoPE is plain.
         context_length: L, the length in tokens that the model was trained for.
-        frequencies: θ_i in radians per position where they do not follow from the base; None where RoPE is plain.
+        frequencies: θ_i in radians per position where they do not follow from the base; None where
+            RoPE is plain.
         attention_factor: multiplies both cos and sin before any scaling here.
         rope_type: what Hugging Face configurations call the scaling that `frequencies` come from.
     """
@@ -79,7 +82,8 @@ class RopeGeometry:
 
     @property
     def plain_base(self) -> float:
-        """The base, for a method that changes it; InputError if RoPE was scaled before, for θ_i then has none."""
+        """The base, for a method that changes it; InputError if RoPE was scaled before, for θ_i
+        then has none."""
         if self.frequencies is not None:
             raise InputError(
                 f"this RoPE was scaled before (rope_type {self.rope_type!r}), so its frequencies follow from no base, "
@@ -89,14 +93,16 @@ class RopeGeometry:
         return self.base
 
     def index_of(self, rotations: float) -> float:
-        """The (real) pair index at which a pair turns so many times within L; of scaled RoPE, between the two pairs."""
+        """The (real) pair index at which a pair turns so many times within L; of scaled RoPE,
+        between the two pairs."""
         if self.frequencies is not None:
             return np.sum(self.context_length / self.wavelength > rotations) - 0.5
         span = np.log(self.context_length / (2 * np.pi * rotations))
         return self.head_dim * span / (2 * np.log(self.base))
 
     def to_dict(self) -> dict:
-        """The attributes that differ from their defaults, as JSON has them; of plain RoPE d, the base and L."""
+        """The attributes that differ from their defaults, as JSON has them; of plain RoPE d, the
+        base and L."""
         values = {
             f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default
         }
@@ -112,11 +118,13 @@ class RopeScaling:
 
     Attributes:
         inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
-        attention_factor: multiplies both cos and sin (YaRN's temperature; 1 for methods without one).
+        attention_factor: multiplies both cos and sin (YaRN's temperature; 1 for methods without
+            one).
         interpolated: bool [pairs], True where θ̂_i = θ_i/s.
-        install: (model, geometry, factor) → the model; for a method that needs more in a model than fixed frequencies.
-        stock: a ``rope_type`` of Hugging Face configurations that describes the scaling fully, with that type's other
-            keys; None if only a list of one factor per pair can.
+        install: (model, geometry, factor) → the model; for a method that needs more in a model than
+            fixed frequencies.
+        stock: a ``rope_type`` of Hugging Face configurations that describes the scaling fully, with
+            that type's other keys; None if only a list of one factor per pair can.
     """
 
     inv_freq: np.ndarray

@@ -1,9 +1,10 @@
-"""The released code's histogram, including its rounding, to reproduce the published table to the last digit.
+"""The released code's histogram, including its rounding, to reproduce the published table to the
+last digit.
 
-The authors' program (github.com/1180301012/DPRoPE) computes θ, positions and angles in float32, takes the
-angle modulo a float32 2π, and starts every count at the smallest normal float16. Rounding then moves positions
-across the intervals' boundaries, so use this only to compare with the published numbers, and :mod:`core.angles`
-for everything else.
+The authors' program (github.com/1180301012/DPRoPE) computes θ, positions and angles in float32,
+takes the angle modulo a float32 2π, and starts every count at the smallest normal float16. Rounding
+then moves positions across the intervals' boundaries, so use this only to compare with the
+published numbers, and :mod:`core.angles` for everything else.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ COUNT_OFFSET = np.float32(np.finfo(np.float16).tiny)
 def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
     """θ_i in float32 arithmetic, shape [pairs]; the same on every machine.
 
-    The power is computed in float64 and rounded, because NumPy's float32 power differs in its last bit between
-    processors, which moves angles by whole intervals at high positions.
+    The power is computed in float64 and rounded, because NumPy's float32 power differs in its last
+    bit between processors, which moves angles by whole intervals at high positions.
     """
     if geometry.frequencies is not None:
         return geometry.inv_freq.astype(np.float32)
@@ -36,11 +37,12 @@ def angle_distribution_float32(
 ) -> np.ndarray:
     """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, intervals].
 
-    As in the released code, rows sum to slightly more than 1 and hold no zero, so use epsilon = 0 with them.
+    As in the released code, rows sum to slightly more than 1 and hold no zero, so use epsilon = 0
+    with them.
 
     Raises:
-        InputError: the inverse frequencies are not an array [pairs], or the length or number of intervals is out of
-            range.
+        InputError: the inverse frequencies are not an array [pairs], or the length or number of
+            intervals is out of range.
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     if inv_freq.ndim != 1:

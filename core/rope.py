@@ -1,8 +1,9 @@
-"""Scale a RoPE by a method's name: how each method changes the inverse frequencies θ_i when L grows to L' = s·L.
+"""Scale a RoPE by a method's name: how each method changes the inverse frequencies θ_i when L grows
+to L' = s·L.
 
-A method is one registered function `(geometry, factor, **options) -> RopeScaling` in core/methods. Its keyword-only
-parameters are its options, in Python and on the command line. :func:`scale` looks it up by name. All arithmetic is
-float64 NumPy.
+A method is one registered function `(geometry, factor, **options) -> RopeScaling` in core/methods.
+Its keyword-only parameters are its options, in Python and on the command line. :func:`scale` looks
+it up by name. All arithmetic is float64 NumPy.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         options: the method's options, see :func:`method_options`.
 
     Raises:
-        InputError: the method or an option is unknown, a required option is missing, or the factor adds no token.
+        InputError: the method or an option is unknown, a required option is missing, or the factor
+            adds no token.
     """
     if not isinstance(geometry, RopeGeometry):
         raise InputError(f"the geometry is {geometry!r}; give a RopeGeometry.")
@@ -113,7 +115,8 @@ def method_options(method: str) -> dict[str, Any]:
 
 
 def named_files(method: str, options: dict) -> dict[str, Path]:
-    """The options that name a file or a directory; their content, not their path, decides the result."""
+    """The options that name a file or a directory; their content, not their path, decides the
+    result."""
     paths = {name for name, hint in _hints(method).items() if os.PathLike in _kinds(hint)}
     return {
         name: Path(value) for name, value in options.items() if name in paths and value is not None

@@ -1,17 +1,22 @@
-"""Greedy generation for many prompts: each is read in the way that is fastest here, and decoding runs in batches.
+"""Greedy generation for many prompts: each is read in the way that is fastest here, and decoding
+runs in batches.
 
-On a CPU, prompts are sorted lexicographically by their tokens, so each shares its longest prefix with the one just
-before it. The key-value cache is cropped to that prefix, and only the rest of the prompt is computed. So each shared
-prefix is computed once, except prefixes too short to be worth it.
+On a CPU, prompts are sorted lexicographically by their tokens, so each shares its longest prefix
+with the one just before it. The key-value cache is cropped to that prefix, and only the rest of the
+prompt is computed. So each shared prefix is computed once, except prefixes too short to be worth
+it.
 
-On a GPU, a chunk that is read over a cache costs more time to launch than to compute. Prompts are sorted by their
-length there and read whole, several of one length in one pass, which needs neither padding nor a mask.
+On a GPU, a chunk that is read over a cache costs more time to launch than to compute. Prompts are
+sorted by their length there and read whole, several of one length in one pass, which needs neither
+padding nor a mask.
 
-Decoding then runs in left-padded batches, in a cache that is allocated once instead of grown by concatenation
-(:mod:`eval.kv_cache`). A model that keeps more than keys and values of tokens reads and continues prompts one by one.
+Decoding then runs in left-padded batches, in a cache that is allocated once instead of grown by
+concatenation (:mod:`eval.kv_cache`). A model that keeps more than keys and values of tokens reads
+and continues prompts one by one.
 
-Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of the same scale share
-a prefix or a batch. An input's scale is that of its prompt plus all tokens that may be generated.
+Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of
+the same scale share a prefix or a batch. An input's scale is that of its prompt plus all tokens
+that may be generated.
 """
 
 from __future__ import annotations
@@ -28,13 +33,15 @@ from core.clex import at_length, factor_for
 from core.errors import InputError, NonFiniteError
 from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
 
-# Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as matrix products stay
-# efficient. Attention without a cache skips the triangle, so a prompt that shares no prefix is read in one pass, up to
-# a length whose activations fit in memory.
+# Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as
+# matrix products stay efficient. Attention without a cache skips the triangle, so a prompt that
+# shares no prefix is read in one pass, up to a length whose activations fit in memory.
 PREFILL_CHUNK = 512
 FIRST_PASS = 32768
-TOGETHER = 16384  # tokens of one length's prompts that a GPU reads in one pass; a longer prompt is read alone
-# Tokens of all prompts that are decoded together, padding included; half as many each time memory runs out.
+# tokens of one length's prompts that a GPU reads in one pass; a longer prompt is read alone
+TOGETHER = 16384
+# Tokens of all prompts that are decoded together, padding included; half as many each time memory
+# runs out.
 CPU_TOKENS, GPU_TOKENS = 32768, 131072
 LEAST_SHARED = (
     1 / 8
@@ -69,8 +76,8 @@ def generate(
     Args:
         model: a causal language model.
         requests: what to continue.
-        cache_tokens: for how many tokens, padding included, keys and values may be held while decoding; it sets the
-            batch size. None for CPU_TOKENS or GPU_TOKENS.
+        cache_tokens: for how many tokens, padding included, keys and values may be held while
+            decoding; it sets the batch size. None for CPU_TOKENS or GPU_TOKENS.
 
     Raises:
         InputError: the model returns no cache to continue from.
@@ -100,7 +107,8 @@ def _reads_whole(model: PreTrainedModel) -> bool:
 def _continue_group(
     model, waiting: list[Request], cache_tokens: int
 ) -> Iterator[tuple[str, list[int]]]:
-    """Requests of one scale, batch by batch in the order in which they are read; fewer at once if memory runs out."""
+    """Requests of one scale, batch by batch in the order in which they are read; fewer at once if
+    memory runs out."""
     prefix = _Prefix(model, max(len(request.prompt) for request in waiting))
     while waiting:
         batch = _first_batch(waiting, cache_tokens)
@@ -122,7 +130,8 @@ def _continue_group(
 
 
 def _first_batch(waiting: list[Request], cache_tokens: int) -> list[Request]:
-    """As many of the first requests as take at most so many tokens, each as long as the longest; at least one."""
+    """As many of the first requests as take at most so many tokens, each as long as the longest; at
+    least one."""
     longest = 0
     for count, request in enumerate(waiting):
         longest = max(longest, _capacity(request))
@@ -202,7 +211,8 @@ def _decode_rows(
 
 
 class _Prefix:
-    """The cache of the last prompt; the next one reuses the prefix that they share, unless prompts are read whole."""
+    """The cache of the last prompt; the next one reuses the prefix that they share, unless prompts
+    are read whole."""
 
     def __init__(self, model: PreTrainedModel, longest: int) -> None:
         self.model, self.longest = model, longest
@@ -215,7 +225,8 @@ class _Prefix:
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, prompts: list[tuple[int, ...]]) -> torch.Tensor:
-        """The logits after prompts of equal length, [prompts, vocabulary]; the cache then holds the prompts.
+        """The logits after prompts of equal length, [prompts, vocabulary]; the cache then holds the
+        prompts.
 
         Several are read only where prompts are read whole.
         """

@@ -1,8 +1,10 @@
-"""The Hugging Face hub: the pinned commit of each repository, and a one-sentence error where it refuses.
+"""The Hugging Face hub: the pinned commit of each repository, and a one-sentence error where it
+refuses.
 
-The paper's data and models are pinned, so that a suite that is resumed next month scores the same samples with the same
-weights. Records state the commit. Files go to the hub's own cache, which processes and commands share: what is there is
-not downloaded again, and an interrupted download resumes.
+The paper's data and models are pinned, so that a suite that is resumed next month scores the same
+samples with the same weights. Records state the commit. Files go to the hub's own cache, which
+processes and commands share: what is there is not downloaded again, and an interrupted download
+resumes.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ from huggingface_hub.utils import httpx, validate_repo_id
 
 from core.errors import InputError, in_one_line
 
-# Commits that public code pins, except LongBench's, whose files the hub lists at this commit, and HellaSwag's, ARC's
-# and TruthfulQA's, which were heads of `main` in September 2026.
+# Commits that public code pins, except LongBench's, whose files the hub lists at this commit, and
+# HellaSwag's, ARC's and TruthfulQA's, which were heads of `main` in September 2026.
 REVISIONS = {
     "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
     "meta-llama/Llama-2-13b-hf": "5c31dfb671ce7cfe2d7bb7c04375e44c55e815b1",
@@ -50,10 +52,12 @@ _PROBE = {
 
 @functools.cache
 def reach(name: str, kind: str = "model") -> None:
-    """Ask the hub, once, whether a repository can be read. If the hub does not serve, use only the cache from now on.
+    """Ask the hub, once, whether a repository can be read. If the hub does not serve, use only the
+    cache from now on.
 
-    Without this, the libraries ask six times for every file, with no time limit. A name that cannot be a repository's
-    is ignored, and a repository that does not exist is reported by whoever opens it.
+    Without this, the libraries ask six times for every file, with no time limit. A name that cannot
+    be a repository's is ignored, and a repository that does not exist is reported by whoever opens
+    it.
 
     Args:
         kind: "model" or "dataset".
@@ -87,7 +91,8 @@ def reason(error: Exception) -> str:
 
 
 def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> list[Any]:
-    """A dataset's files that match a pattern, at the pinned commit, sorted: their paths, downloaded where needed.
+    """A dataset's files that match a pattern, at the pinned commit, sorted: their paths, downloaded
+    where needed.
 
     Args:
         otherwise: what to do if the hub cannot give the files; it ends the sentence of the error.
@@ -106,7 +111,8 @@ def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> 
 
 
 def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
-    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as :func:`download`."""
+    """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as
+    :func:`download`."""
     reach(name, kind)
     try:
         return snapshot_download(
@@ -121,7 +127,8 @@ def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
 
 
 def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
-    """The error's sentence for an answer that asking again would not change; None for any other error."""
+    """The error's sentence for an answer that asking again would not change; None for any other
+    error."""
     page = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
     if isinstance(error, RevisionNotFoundError):
         return f"{page} has no commit {REVISIONS.get(name)}; pin another in eval/hub.py."

@@ -14,7 +14,8 @@ _AT_A_TIME = 100  # resamples in memory
 
 
 def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
-    """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000 resamples).
+    """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000
+    resamples).
 
     Returns:
         {"mean", "low", "high", "n"}; low and high equal the mean if there is only one value.
@@ -33,15 +34,18 @@ def _drawn(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:
 
 
 def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> dict:
-    """The mean of independent scores between 0 and 1 with its Wilson 95 % interval; keys as :func:`mean_interval`.
+    """The mean of independent scores between 0 and 1 with its Wilson 95 % interval; keys as
+    :func:`mean_interval`.
 
-    A bootstrap of a handful of equal outcomes has no width; Wilson's interval for 3 of 3 is 44 % to 100 %.
+    A bootstrap of a handful of equal outcomes has no width; Wilson's interval for 3 of 3 is 44 % to
+    100 %.
 
     Args:
         values: [n].
-        weights: [n], summing to 1; equal if not given. The scores may come from several populations. The interval is
-            that of n = 1 / max(weights) zeros and ones. It is never too narrow, because with weights wᵢ and variances
-            vᵢ the mean p has the variance Σ wᵢ² vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p).
+        weights: [n], summing to 1; equal if not given. The scores may come from several
+            populations. The interval is that of n = 1 / max(weights) zeros and ones. It is never
+            too narrow, because with weights wᵢ and variances vᵢ the mean p has the variance Σ wᵢ²
+            vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p).
     """
     mean, z = float(np.average(values, weights=weights)), ndtri(0.975)
     n = len(values) if weights is None else 1 / np.max(weights)
@@ -53,7 +57,8 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
 
 
 def resampled_ratio(sums: np.ndarray, counts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Σ sums / Σ counts, the mean of values in unequal groups, on resamples of the groups [n]: [RESAMPLES]."""
+    """Σ sums / Σ counts, the mean of values in unequal groups, on resamples of the groups [n]:
+    [RESAMPLES]."""
     drawn = np.random.default_rng(seed).integers(0, len(sums), (RESAMPLES, len(sums)))
     return sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
 

@@ -1,8 +1,9 @@
 """The key-value cache of many prompts that are decoded together, in memory that is reserved once.
 
-Layers with a sliding window keep all keys, too: only such a cache can be cropped, and the mask applies the window.
-Other layers (linear attention, convolution, state space) keep a state that cannot be taken back to an earlier token. A
-model that has one reads each prompt whole and alone, into a cache of its own choice.
+Layers with a sliding window keep all keys, too: only such a cache can be cropped, and the mask
+applies the window. Other layers (linear attention, convolution, state space) keep a state that
+cannot be taken back to an earlier token. A model that has one reads each prompt whole and alone,
+into a cache of its own choice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 
 def keeps_tokens(model: PreTrainedModel) -> bool:
-    """Whether all that a model's layers keep of what they have read is a key and a value for each token."""
+    """Whether all that a model's layers keep of what they have read is a key and a value for each
+    token."""
     kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
     return not model._is_stateful and kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
 

@@ -20,15 +20,17 @@ from eval.kv_cache import keeps_tokens, shared_prefix
 class SharedPrefixLM(HFLM):
     """lm-eval's Hugging Face model, computing a shared prefix only once.
 
-    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a prompt is read once
-    for all its answers, reusing the prefix that it shares with the previous prompt (MMLU's examples, TruthfulQA's
-    preamble), and logits are computed for the answers only. The log-likelihoods are the same up to rounding.
+    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a
+    prompt is read once for all its answers, reusing the prefix that it shares with the previous
+    prompt (MMLU's examples, TruthfulQA's preamble), and logits are computed for the answers only.
+    The log-likelihoods are the same up to rounding.
     """
 
     def tok_encode(
         self, string: str, add_special_tokens: bool | None = None, **options
     ) -> list[int]:
-        """The ids of a text; a tokenizer may have neither BOS nor EOS, whose text HFLM looks for at its beginning."""
+        """The ids of a text; a tokenizer may have neither BOS nor EOS, whose text HFLM looks for at
+        its beginning."""
         if self.prefix_token_id is None and add_special_tokens is None:
             add_special_tokens = True
         return super().tok_encode(string, add_special_tokens, **options)
@@ -38,7 +40,8 @@ class SharedPrefixLM(HFLM):
         """Refuse an answer to a question that cannot be scored; no model is needed.
 
         Raises:
-            InputError: the answer has no tokens, or the model has no embedding for one of the tokens.
+            InputError: the answer has no tokens, or the model has no embedding for one of the
+                tokens.
         """
         alone = cls.__new__(cls)
         alone.tokenizer, alone.add_bos_token, alone.custom_prefix_token_id = tokenizer, None, None
@@ -55,7 +58,8 @@ class SharedPrefixLM(HFLM):
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
     ) -> list[tuple[float, bool]]:
-        """For each request (strings, context, continuation): (log-likelihood in nats, whether it is the greedy one)."""
+        """For each request (strings, context, continuation): (log-likelihood in nats, whether it is
+        the greedy one)."""
         by_scale = defaultdict(lambda: defaultdict(list))
         longest = defaultdict(int)
         for i, (strings, context, continuation) in enumerate(requests):
@@ -76,9 +80,11 @@ class SharedPrefixLM(HFLM):
         return [answers[i] for i in range(len(requests))]
 
     def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
-        """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of one RoPE scale."""
+        """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of
+        one RoPE scale."""
         answers, shares = {}, keeps_tokens(self.model)
-        # Full layers even for sliding-window attention, as only those can be cropped; the mask applies the window.
+        # Full layers even for sliding-window attention, as only those can be cropped; the mask
+        # applies the window.
         cache, held = DynamicCache(), tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the longest prefixes
             # The last token's logits score the first of the answer, so it is read with them.
@@ -115,7 +121,8 @@ class SharedPrefixLM(HFLM):
     def _score(
         self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None
     ) -> dict[int, tuple]:
-        """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the `rest` of its tokens."""
+        """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the
+        `rest` of its tokens."""
         width = len(batch[-1][1])
         # Padding comes after the answer, where causal attention hides it.
         inputs = self._tensor(

@@ -1,7 +1,8 @@
-"""LongBench-E (Bai et al. 2023) without a model: prompts, truncation, scores, length buckets, averages, samples.
+"""LongBench-E (Bai et al. 2023) without a model: prompts, truncation, scores, length buckets,
+averages, samples.
 
-Everything follows the benchmark's own pred.py, eval.py and metrics.py, including their oddities: an "improved" score
-could not be compared with published tables.
+Everything follows the benchmark's own pred.py, eval.py and metrics.py, including their oddities: an
+"improved" score could not be compared with published tables.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Task:
 
     @property
     def asks(self) -> bool:
-        """Whether the benchmark puts the prompt into a model's chat template; examples and code are to be continued."""
+        """Whether the benchmark puts the prompt into a model's chat template; examples and code are
+        to be continued."""
         return self.kind not in ("few-shot", "code")
 
 
@@ -79,7 +81,8 @@ TASKS = {
     )
 }
 
-# SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the order of TASKS.
+# SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
+# order of TASKS.
 _TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
 
 
@@ -93,10 +96,11 @@ def _task(name: str) -> Task:
 
 @functools.cache
 def _templates() -> dict[str, str]:
-    """The benchmark's template of each task, with {context} and {input}, from the installed lm-eval.
+    """The benchmark's template of each task, with {context} and {input}, from the installed
+    lm-eval.
 
-    lm-eval has the benchmark's wording but not its white space. The white space is restored, and a hash checks the
-    result.
+    lm-eval has the benchmark's wording but not its white space. The white space is restored, and a
+    hash checks the result.
 
     Raises:
         InputError: another lm-eval than the pinned one is installed, and words a task otherwise.
@@ -123,7 +127,8 @@ def _templates() -> dict[str, str]:
 
 
 def prompt(task: str, sample: dict) -> str:
-    """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat template."""
+    """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
+    template."""
     context, question = (
         sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input")
     )
@@ -134,8 +139,8 @@ def prompt(task: str, sample: dict) -> str:
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
     """Cut `text` in the middle where it has more than `max_length` tokens, special tokens counted.
 
-    The first and the last max_length // 2 tokens are decoded on their own and joined, as the benchmark does. Tokenising
-    the result again may give a few tokens more or fewer than max_length.
+    The first and the last max_length // 2 tokens are decoded on their own and joined, as the
+    benchmark does. Tokenising the result again may give a few tokens more or fewer than max_length.
     """
     if max_length < 2:
         raise InputError(f"a prompt cannot be cut to {max_length} tokens; leave at least 2 for it.")
@@ -195,16 +200,17 @@ _SAMPLE = TypeAdapter(Sample)
 
 
 def load(task: str, data: str | Path | None = None) -> list[dict]:
-    """The samples of a task, each with input, context, answers, length (in words), all_classes and _id.
+    """The samples of a task, each with input, context, answers, length (in words), all_classes and
+    _id.
 
     Args:
         task: a name in :data:`TASKS`.
-        data: a directory with `<task>_e.jsonl` or else `<task>.jsonl` in the benchmark's schema, such as the folder in
-            its data.zip; None for the hub.
+        data: a directory with `<task>_e.jsonl` or else `<task>.jsonl` in the benchmark's schema,
+            such as the folder in its data.zip; None for the hub.
 
     Raises:
-        InputError: the directory, the file or the hub cannot be read, or a line is not a sample (the message names file
-            and line).
+        InputError: the directory, the file or the hub cannot be read, or a line is not a sample
+            (the message names file and line).
     """
     samples, lines = [], {}
     for where, row in _rows(_task(task).name, data):
@@ -293,13 +299,17 @@ def aggregate(rows: Iterable[dict]) -> dict:
 
     Returns:
         "tasks": task → bucket → {"mean", "low", "high", "n"}, the mean over the n samples.
-        "buckets": bucket → the same keys and "tasks": the mean of the task means, where every task has equal weight
+        "buckets": bucket → the same keys and "tasks": the mean of the task means, where every task
+        has equal weight
             whatever its number of samples; `tasks` counts the tasks, n all their samples.
-        "averages": "Avg.", the mean of the three bucket means, and "Avg.>4k", that of 4-8k and 8k+. These are the
+        "averages": "Avg.", the mean of the three bucket means, and "Avg.>4k", that of 4-8k and 8k+.
+        These are the
             paper's columns; the benchmark's code stops at tasks and buckets.
 
-        A task or bucket without samples is left out, and so is an average that needs it. The intervals of buckets and
-        averages resample the samples within each task and bucket, so they say nothing about other tasks.
+        A task or bucket without samples is left out, and so is an average that needs it. The
+        intervals of buckets and
+        averages resample the samples within each task and bucket, so they say nothing about other
+        tasks.
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:

@@ -1,6 +1,7 @@
 """LongBench's metrics (its metrics.py): the score in 0…1 of one prediction against one reference.
 
-Each takes the prediction, the reference and the names of all classes, which only classification uses.
+Each takes the prediction, the reference and the names of all classes, which only classification
+uses.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
 
 
 def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends a sentence."""
+    """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends
+    a sentence."""
     try:
         return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"][
             "f"
         ]
-    # The benchmark scores 0 when the package fails: on a text of nothing but full stops (ValueError), or on two
-    # sentences of about 1000 words together, which the package compares by recursion.
+    # The benchmark scores 0 when the package fails: on a text of nothing but full stops
+    # (ValueError), or on two sentences of about 1000 words together, which the package compares by
+    # recursion.
     except (ValueError, RecursionError):
         return 0.0
 
@@ -50,8 +53,8 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
             "a classification task needs the class names; give the sample's all_classes."
         )
     named = [name for name in all_classes if name in prediction]
-    # Removing from a list while iterating skips the name after each removed one, which lowers some scores. The
-    # benchmark does this, so it stays.
+    # Removing from a list while iterating skips the name after each removed one, which lowers some
+    # scores. The benchmark does this, so it stays.
     for name in named:
         if name in answer and name != answer:
             named.remove(name)
@@ -59,7 +62,8 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
 
 
 def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """The share of the numbers in the prediction that equal the answer as text; an answer of 7.0 is 7."""
+    """The share of the numbers in the prediction that equal the answer as text; an answer of 7.0 is
+    7."""
     answer = re.sub(r"\.0+$", "", answer)
     numbers = re.findall(r"\d+", prediction)
     return numbers.count(answer) / len(numbers) if numbers else 0.0
@@ -76,11 +80,13 @@ def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> fl
 
 
 def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
-    """Similarity to the prediction's first line that holds no `, # or //; rounded to whole percent."""
+    """Similarity to the prediction's first line that holds no `, # or //; rounded to whole
+    percent."""
     lines = prediction.lstrip("\n").split("\n")
     line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
-    # This is fuzzywuzzy's ratio, written out because that package gives other numbers if python-Levenshtein is
-    # installed. Like it, difflib gives 1 for two empty texts and 0 for one, and depends on the order of its arguments.
+    # This is fuzzywuzzy's ratio, written out because that package gives other numbers if
+    # python-Levenshtein is installed. Like it, difflib gives 1 for two empty texts and 0 for one,
+    # and depends on the order of its arguments.
     return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
 
 

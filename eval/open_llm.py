@@ -1,8 +1,9 @@
 """The four Open LLM benchmarks, through the tasks and the model class of EleutherAI's lm-eval.
 
-Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here are documents from local
-files, scores one document at a time (so that a killed run resumes), and a forward pass that computes what requests
-share only once. eval/open_llm_files.py reads the documents.
+Prompts, few-shot examples, tokenisation, metrics and truncation are lm-eval's. Added here are
+documents from local files, scores one document at a time (so that a killed run resumes), and a
+forward pass that computes what requests share only once. eval/open_llm_files.py reads the
+documents.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def load(
 ) -> dict[str, ConfigurableTask]:
     """lm-eval's task objects of a benchmark, by key prefix: one, or for MMLU one per subject.
 
-    Local files change only where documents come from. For MMLU they may hold fewer than the 57 subjects.
+    Local files change only where documents come from. For MMLU they may hold fewer than the 57
+    subjects.
 
     Args:
         name: a key of TASKS.
@@ -80,9 +82,9 @@ def documents(
 ) -> list[str]:
     """The keys of the documents to score, such as "hellaswag/17" or "mmlu/abstract_algebra/17".
 
-    The number is the document's row in the split that lm-eval scores. With a limit, the benchmark (for MMLU, all
-    subjects in sequence) is cut into `limit` equal parts, and one document is drawn from each. So no document comes
-    twice, and every part of the benchmark is in the sample.
+    The number is the document's row in the split that lm-eval scores. With a limit, the benchmark
+    (for MMLU, all subjects in sequence) is cut into `limit` equal parts, and one document is drawn
+    from each. So no document comes twice, and every part of the benchmark is in the sample.
 
     Raises:
         InputError: as :func:`load`.
@@ -97,7 +99,8 @@ def documents(
 def content_hashes(
     name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None
 ) -> dict[str, str]:
-    """The SHA-256 of each document and of its requests: examples, question and answers, as a model is asked them.
+    """The SHA-256 of each document and of its requests: examples, question and answers, as a model
+    is asked them.
 
     Args:
         name, keys, data, shots: as for :func:`evaluate`.
@@ -146,10 +149,10 @@ def evaluate(
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
-    A document's score does not depend on which other documents are scored. Its few-shot examples are those that
-    ``lm_eval.simple_evaluate`` gives it, with the default seed, in a run over the whole benchmark. (lm-eval's sampler
-    draws for one document after another, so for a selection lm-eval itself gives other examples where it samples them,
-    as for ARC.)
+    A document's score does not depend on which other documents are scored. Its few-shot examples
+    are those that ``lm_eval.simple_evaluate`` gives it, with the default seed, in a run over the
+    whole benchmark. (lm-eval's sampler draws for one document after another, so for a selection
+    lm-eval itself gives other examples where it samples them, as for ARC.)
 
     Args:
         model: a causal language model. As in lm-eval, a prompt longer than its configuration's
@@ -157,16 +160,19 @@ def evaluate(
         name: a key of TASKS.
         keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
-        batch_size: how many answers to one document are read side by side; changes memory, not scores.
+        batch_size: how many answers to one document are read side by side; changes memory, not
+            scores.
 
     Yields:
-        (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt before any cut}).
+        (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt
+        before any cut}).
 
     Raises:
         InputError: as :func:`load`.
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
-    # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices would tie
+    # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices
+    # would tie
     lm = SharedPrefixLM(
         pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32"
     )
@@ -190,9 +196,9 @@ def evaluate(
 def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     """Scores of benchmarks in percent, each with a bootstrap 95 % interval over its documents.
 
-    MMLU is lm-eval's own aggregate: the mean over subjects weighted by their scored documents, which is the mean over
-    documents. "average" is the mean over the four benchmarks, present if all four are; for its interval each
-    benchmark's documents are resampled separately.
+    MMLU is lm-eval's own aggregate: the mean over subjects weighted by their scored documents,
+    which is the mean over documents. "average" is the mean over the four benchmarks, present if all
+    four are; for its interval each benchmark's documents are resampled separately.
 
     Args:
         rows: {"task", "key", "score"}, the score in [0, 1].

@@ -1,12 +1,12 @@
 """The four Open LLM benchmarks: what each is, and where its documents are read from.
 
-Documents come from parquet files: from the Hugging Face repositories that lm-eval's tasks name, at a pinned commit, or
-from a directory `data` with the same columns:
+Documents come from parquet files: from the Hugging Face repositories that lm-eval's tasks name, at
+a pinned commit, or from a directory `data` with the same columns:
 
     <data>/truthfulqa/multiple_choice/validation.parquet
     <data>/hellaswag/validation.parquet
-    <data>/mmlu/dev.parquet, test.parquet               all subjects; the column `subject` says which
-    <data>/arc_challenge/train.parquet, test.parquet
+    <data>/mmlu/dev.parquet, test.parquet               all subjects; the column `subject` says
+    which <data>/arc_challenge/train.parquet, test.parquet
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Benchmark:
 
     Attributes:
         title: the paper's name for it.
-        task: the name of lm-eval's task, or the prefix of its tasks' names if there is one per subject.
+        task: the name of lm-eval's task, or the prefix of its tasks' names if there is one per
+            subject.
         folder: where lm-eval keeps that task.
         shots: the number of few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
@@ -75,7 +76,8 @@ TASKS: dict[str, Benchmark] = {
         metric="acc",
         files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
         hub="cais/mmlu",
-        # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits. "all" has them all.
+        # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits.
+        # "all" has them all.
         hub_files={
             "dev": "all/dev-00000-of-00001.parquet",
             "test": "all/test-00000-of-00001.parquet",

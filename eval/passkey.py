@@ -1,4 +1,5 @@
-"""Passkey retrieval: a five-digit key inside repeated filler (the paper's appendix B.3, after Mohtashami and Jaggi)."""
+"""Passkey retrieval: a five-digit key inside repeated filler (the paper's appendix B.3, after
+Mohtashami and Jaggi)."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Sample:
     Attributes:
         key: names the sample, "length/depth/seed".
         prompt: the text.
-        tokens: its exact length in the tokens that the model reads, special ones (LLaMA2's <s>) included.
+        tokens: its exact length in the tokens that the model reads, special ones (LLaMA2's <s>)
+            included.
         depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
         answer: the five digits.
     """
@@ -45,10 +47,12 @@ class Sample:
 def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, seed: int) -> Sample:
     """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
 
-    The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing its old ones.
+    The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing
+    its old ones.
 
     Args:
-        encode: from a prompt to the token ids that the model reads, such as a tokenizer's own `encode`.
+        encode: from a prompt to the token ids that the model reads, such as a tokenizer's own
+            `encode`.
         length, depth, seed: of the grid; the depth is a share, from 0 (first) to 1 (last).
 
     Raises:

@@ -1,16 +1,18 @@
 """Sliding-window perplexity (Press et al. 2022) of one long text.
 
-A window of `length` tokens moves by `stride` tokens. Each window scores only the tokens that no earlier one scored. So
-after the first window, every token is predicted from at least length − stride tokens before it. Two conventions of
-averaging are in use:
+A window of `length` tokens moves by `stride` tokens. Each window scores only the tokens that no
+earlier one scored. So after the first window, every token is predicted from at least length −
+stride tokens before it. Two conventions of averaging are in use:
 
 - ``"token"``: exp of the mean loss over all scored tokens, of equal weight;
-- ``"window"``: exp of the mean over windows of each window's mean loss (the script published with YaRN). The first
-  window, which scores `length` tokens, then has no more weight than the others, which score `stride`.
+- ``"window"``: exp of the mean over windows of each window's mean loss (the script published with
+  YaRN). The first window, which scores `length` tokens, then has no more weight than the others,
+  which score `stride`.
 
-Every window begins with BOS where it is asked for. BOS is one of the window's `length` tokens and is not scored; the
-text's first token then is, as BOS predicts it. YaRN's script (jquesnelle/yarn, eval/perplexity.py) does the same
-wherever the tokenizer has a BOS token. Without BOS, a window holds the text's tokens and nothing else.
+Every window begins with BOS where it is asked for. BOS is one of the window's `length` tokens and
+is not scored; the text's first token then is, as BOS predicts it. YaRN's script (jquesnelle/yarn,
+eval/perplexity.py) does the same wherever the tokenizer has a BOS token. Without BOS, a window
+holds the text's tokens and nothing else.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from eval.position_loss import CHUNK, position_losses, token_losses
 def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tuple[int, int, int]]:
     """(begin, end, first scored position) of every window over a text of `tokens` tokens.
 
-    Positions begin … end−1 are read, and the tokens at `first scored` … end−1 are scored. If there is nothing before a
-    window, the text's first token is never scored, because nothing predicts it. The last window ends with the text.
+    Positions begin … end−1 are read, and the tokens at `first scored` … end−1 are scored. If there
+    is nothing before a window, the text's first token is never scored, because nothing predicts it.
+    The last window ends with the text.
 
     Args:
         before: how many of a window's `length` tokens stand before those of the text, such as BOS.
@@ -63,7 +66,8 @@ def window_losses(
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
-    A window is read in one pass without a cache. Logits are computed only for scored positions, 1024 at a time.
+    A window is read in one pass without a cache. Logits are computed only for scored positions,
+    1024 at a time.
 
     Args:
         model: a causal language model.
@@ -98,7 +102,8 @@ def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     """Perplexity at each length under both conventions, with bootstrap intervals over windows.
 
     Args:
-        values: {"sum": its loss, "tokens": how many are scored} of each window, by "TITLE/LENGTH/BEGIN".
+        values: {"sum": its loss, "tokens": how many are scored} of each window, by
+            "TITLE/LENGTH/BEGIN".
         lengths: window lengths in tokens.
     """
     rows = []

@@ -18,8 +18,9 @@ CHUNK = 1024
 def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "") -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
 
-    The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one chunk at a time.
-    Attention still reaches back to the first token. A model that keeps more than keys and values reads it whole.
+    The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one
+    chunk at a time. Attention still reaches back to the first token. A model that keeps more than
+    keys and values reads it whole.
 
     Args:
         model: a causal language model.
@@ -47,7 +48,8 @@ def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "
 
 
 def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
-    """The cross entropy of each row, float64 [rows]; NonFiniteError counts positions from `start`."""
+    """The cross entropy of each row, float64 [rows]; NonFiniteError counts positions from
+    `start`."""
     loss = (
         torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
         .double()

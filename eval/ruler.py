@@ -1,4 +1,5 @@
-"""RULER (Hsieh et al., 2024): 13 synthetic long-context tasks, generated and scored by NVIDIA's own package.
+"""RULER (Hsieh et al., 2024): 13 synthetic long-context tasks, generated and scored by NVIDIA's own
+package.
 
 Prompts come from eval/ruler_scripts.py, which is not thread-safe.
 """
@@ -20,7 +21,8 @@ from eval.intervals import accuracy_interval
 class Task:
     """A RULER task: the tokens to generate (greedily), and the metric.
 
-    The metric "all" is the share of the references that the answer holds; "part" is whether it holds any of them.
+    The metric "all" is the share of the references that the answer holds; "part" is whether it
+    holds any of them.
     """
 
     name: str
@@ -56,10 +58,11 @@ def samples(
 ) -> list[dict]:
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
-    A seed always gives the same samples, and a larger count only appends to them. They are the package's own, except
-    those that exceed the length. Samples exceed it because fwe leaves no room for the answer, vt re-letters its worked
-    example after measuring it, and no script counts special tokens such as LLaMA2's <s>, which the model reads. Such a
-    sample is replaced by the one of the same index that the script makes for a slightly shorter length.
+    A seed always gives the same samples, and a larger count only appends to them. They are the
+    package's own, except those that exceed the length. Samples exceed it because fwe leaves no room
+    for the answer, vt re-letters its worked example after measuring it, and no script counts
+    special tokens such as LLaMA2's <s>, which the model reads. Such a sample is replaced by the one
+    of the same index that the script makes for a slightly shorter length.
 
     Args:
         task: a name in TASKS.
@@ -70,8 +73,10 @@ def samples(
         encode: the token ids that the model reads for a prompt; None for the tokenizer's own.
 
     Returns:
-        one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix), "references" (the
-        strings to be found) and "length" (the prompt's tokens, special ones included; not the evaluation length).
+        one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix),
+            "references" (the
+        strings to be found) and "length" (the prompt's tokens, special ones included; not the
+        evaluation length).
 
     Raises:
         DoesNotFit: the length is too short for the task with this tokenizer.
@@ -103,7 +108,8 @@ def samples(
 def _samples_within(
     budget: int, task: Task, tokenizer, count: int, seed: int, encode: Encode
 ) -> list[dict]:
-    """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there are none."""
+    """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there
+    are none."""
     rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
     # A script may run even if there is no room for what it asks about.
     if task.metric == "all" and not all(
@@ -113,7 +119,8 @@ def _samples_within(
         raise scripts.TooShort
     return [
         {
-            "index": index,  # ours, because some versions of the needle script write the needle's place here
+            # ours, because some versions of the needle script write the needle's place here
+            "index": index,
             "prompt": row["input"],
             "references": list(row["outputs"]),
             "length": len(encode(row["input"])),
@@ -142,11 +149,13 @@ def score(task: str, prediction: str, references: list[str]) -> float:
 def aggregate(rows: Iterable[dict]) -> dict:
     """Scores of a run as the paper's RULER table shows them, in percent, with 95 % intervals.
 
-    The intervals are Wilson's, because a bootstrap interval has no width for tasks that are always or never solved. One
-    interval covers all samples although each task has a rate of its own; that makes it too wide, never too narrow.
+    The intervals are Wilson's, because a bootstrap interval has no width for tasks that are always
+    or never solved. One interval covers all samples although each task has a rate of its own; that
+    makes it too wide, never too narrow.
 
     Args:
-        rows: {"task", "length", "index", "score"} per sample: the evaluation length in tokens, the score 0 … 1.
+        rows: {"task", "length", "index", "score"} per sample: the evaluation length in tokens, the
+            score 0 … 1.
 
     Returns:
         "tasks": {length: {task: {"mean", "low", "high", "n"}}};

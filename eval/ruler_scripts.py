@@ -1,11 +1,13 @@
 """NVIDIA's own RULER generators, run in this process.
 
-The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are scripts that are meant
-to be started once per task, and each loads a tokenizer and six million words. Here they run unmodified in this process,
-with the caller's tokenizer, and give the same samples (tests/eval/test_ruler.py compares them with the package's own
-entry point). Nothing is downloaded and no file is left behind.
+The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are
+scripts that are meant to be started once per task, and each loads a tokenizer and six million
+words. Here they run unmodified in this process, with the caller's tokenizer, and give the same
+samples (tests/eval/test_ruler.py compares them with the package's own entry point). Nothing is
+downloaded and no file is left behind.
 
-Not thread-safe: a script uses sys.argv and the global random generators, which are restored afterwards.
+Not thread-safe: a script uses sys.argv and the global random generators, which are restored
+afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ import numpy as np
 from core.errors import InputError
 
 PACKAGE = "long_context_eval"
-TRIES = 200  # a script shrinks a prompt until it fits, endlessly if none does; this is far more than it ever needs
+# a script shrinks a prompt until it fits, endlessly if none does; this is far more than it ever
+# needs
+TRIES = 200
 
 
 class TooShort(Exception):
@@ -40,7 +44,8 @@ class TooShort(Exception):
 def generate(
     recipe: str, length: int, generated: int, tokenizer, count: int, seed: int
 ) -> list[dict]:
-    """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other fields.
+    """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other
+    fields.
 
     Args:
         recipe: a key of :func:`recipes`.
@@ -87,8 +92,9 @@ def generate(
 class _Supervisor:
     """Replaces a script's tokenizer, and ends retries that would never succeed.
 
-    A script makes a sample smaller and smaller until it fits, and catches every exception meanwhile, even Ctrl-C. If
-    that does not end, this gives the script an empty text, which fits, and `stopped` holds the reason.
+    A script makes a sample smaller and smaller until it fits, and catches every exception
+    meanwhile, even Ctrl-C. If that does not end, this gives the script an empty text, which fits,
+    and `stopped` holds the reason.
     """
 
     def __init__(self, tokenizer):
@@ -126,14 +132,16 @@ class _Supervisor:
         self.tries = None
 
     def generate_input_output(self, *arguments, **options) -> tuple:
-        """Replaces the script's function of this name, which makes a prompt of a given size and its references."""
+        """Replaces the script's function of this name, which makes a prompt of a given size and its
+        references."""
         if self.tries is not None:
             self.tries += 1
             if self.tries > TRIES and self.stopped is None:
                 self.stopped = TooShort()
             if self.stopped is not None:
                 return "", []
-            # The size is the last argument (except in vt, which fails by itself). An essay needs at least one word.
+            # The size is the last argument (except in vt, which fails by itself). An essay needs at
+            # least one word.
             if arguments[-1] < 1:
                 raise ValueError("nothing to hide the needle in")
         try:
@@ -187,7 +195,8 @@ def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
 
 
 def _load_niah(loader: Loader, script: Any) -> None:
-    """Load the needle script without its list of six million words, which takes 9 seconds and 0.9 GB."""
+    """Load the needle script without its list of six million words, which takes 9 seconds and 0.9
+    GB."""
     from wonderwords import random_word
 
     _find_sentence_model()
@@ -204,7 +213,8 @@ def _load_niah(loader: Loader, script: Any) -> None:
 
 
 class _Words(Sequence):
-    """All "adjective-noun" words, sorted and without repetition, each made only when it is needed."""
+    """All "adjective-noun" words, sorted and without repetition, each made only when it is
+    needed."""
 
     def __init__(self, adjectives: Iterable[str], nouns: Iterable[str]):
         nouns = sorted(set(nouns))
@@ -230,7 +240,8 @@ class _Words(Sequence):
 
 
 def _find_sentence_model() -> None:
-    """Let NLTK find punkt_tab, its model of English sentences, in a package that carries the official copy."""
+    """Let NLTK find punkt_tab, its model of English sentences, in a package that carries the
+    official copy."""
     import nltk
 
     spec = importlib.util.find_spec("llama_index")  # a namespace: none of the package's code runs
@@ -264,7 +275,8 @@ def module(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _process_state() -> Iterator[None]:
-    """Restore what a script changes in this process: arguments, module search, the global random generators."""
+    """Restore what a script changes in this process: arguments, module search, the global random
+    generators."""
     state, legacy_state = random.getstate(), np.random.get_state()
     argv, path = sys.argv, sys.path[:]
     modules = {name: sys.modules[name] for name in _STAND_INS if name in sys.modules}

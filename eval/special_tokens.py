@@ -1,8 +1,9 @@
 """How a text becomes the token ids that a model reads.
 
-A prompt begins as the tokenizer begins every text by default, as in the programs of LongBench, lm-eval and NVIDIA: with
-<s> for LLaMA2, with nothing for tiny and SmolLM2. It ends with the text itself. Some tokenizers end every text with
-EOS, as if nothing followed it; a model that reads EOS last answers another question.
+A prompt begins as the tokenizer begins every text by default, as in the programs of LongBench,
+lm-eval and NVIDIA: with <s> for LLaMA2, with nothing for tiny and SmolLM2. It ends with the text
+itself. Some tokenizers end every text with EOS, as if nothing followed it; a model that reads EOS
+last answers another question.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def beginning(tokenizer: PreTrainedTokenizerBase, bos: bool | None = None) -> li
     """The ids that stand before a text.
 
     Args:
-        bos: None for what the tokenizer puts there by default, often nothing or BOS; True for that, or for BOS if it is
-            nothing; False for nothing.
+        bos: None for what the tokenizer puts there by default, often nothing or BOS; True for that,
+            or for BOS if it is nothing; False for nothing.
 
     Raises:
         InputError: BOS is asked for, and the tokenizer has none.

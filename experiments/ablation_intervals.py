@@ -1,10 +1,12 @@
-"""Vary b, the number of intervals of the histograms that DPRoPE compares (the paper's Tables 6 and 7).
+"""Vary b, the number of intervals of the histograms that DPRoPE compares (the paper's Tables 6 and
+7).
 
     python -m experiments.ablation_intervals --model tiny
     python -m experiments.ablation_intervals --model tiny --list     print the commands and run nothing
 
-At s = 2, the model is fine-tuned at each b and measured. The suite of a model in experiments/suites/ says by which
-benchmarks; the options are those of experiments.rerun, which measures this ablation too.
+At s = 2, the model is fine-tuned at each b and measured. The suite of a model in
+experiments/suites/ says by which benchmarks; the options are those of experiments.rerun, which
+measures this ablation too.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ def vary_intervals(
     """Fine-tune the model at each b, and measure it by these steps.
 
     Args:
-        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not trained again.
+        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not
+            trained again.
         options: more options of DPRoPE, such as n_hat.
     """
     for setting, same in suite.distinct(intervals(**options), FACTOR, others):

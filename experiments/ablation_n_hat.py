@@ -3,8 +3,9 @@
     python -m experiments.ablation_n_hat --model tiny
     python -m experiments.ablation_n_hat --model tiny --list     print the commands and run nothing
 
-At s = 2, the model is fine-tuned at each n̂ and measured. The suite of a model in experiments/suites/ says by which
-benchmarks; the options are those of experiments.rerun, which measures this ablation too.
+At s = 2, the model is fine-tuned at each n̂ and measured. The suite of a model in
+experiments/suites/ says by which benchmarks; the options are those of experiments.rerun, which
+measures this ablation too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def vary_n_hat(
     """Fine-tune the model at each n̂, and measure it by these steps.
 
     Args:
-        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not trained again.
+        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not
+            trained again.
     """
     for setting, same in suite.distinct(n_hats(suite.model), FACTOR, others):
         yield suite.fine_tuned(tune, setting, FACTOR, 0, steps, same)

@@ -3,9 +3,9 @@
     python -m experiments.disturbance --model llama2-7b
     python -m experiments.disturbance --model CHECKPOINT --method dprope yarn --factor 4
 
-It follows from the model's RoPE geometry alone, so no weights are read and nothing is recorded. Without --method, all
-methods whose frequencies follow from the geometry are compared; without --factor, at each s of a base model.
-`python -m experiments.extend` shows single pairs.
+It follows from the model's RoPE geometry alone, so no weights are read and nothing is recorded.
+Without --method, all methods whose frequencies follow from the geometry are compared; without
+--factor, at each s of a base model. `python -m experiments.extend` shows single pairs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def main() -> None:
 
 
 def model_of(name: str) -> Model:
-    """A base model, or one's own as a model without settings; InputError if no method can extend it."""
+    """A base model, or one's own as a model without settings; InputError if no method can extend
+    it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
     from experiments.kit.base_model import (

@@ -2,14 +2,14 @@
 
     python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
 
-It prints the decision for every dimension pair with its wavelength in tokens, and the averaged disturbance. Plain
-AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output nothing is exported. It prints how engines
-serve the checkpoint's own files as extended, without a copy.
-`python -m experiments.beyond.best` says which method suits a model.
+It prints the decision for every dimension pair with its wavelength in tokens, and the averaged
+disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output
+nothing is exported. It prints how engines serve the checkpoint's own files as extended, without a
+copy. `python -m experiments.beyond.best` says which method suits a model.
 
-The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file, quantised or not
-(--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no checkpoint to copy, or if the method is
-learned. `hf upload NAME DIR` brings the result to the hub.
+The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file,
+quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no
+checkpoint to copy, or if the method is learned. `hf upload NAME DIR` brings the result to the hub.
 """
 
 from __future__ import annotations

@@ -3,14 +3,15 @@
     python -m experiments.finetune --model tiny --method dprope --factor 2
     python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
 
-The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the base model's settings.
-The llama2 models have the paper's settings, including n̂ (--threshold 0 trains DPRoPE at t = 0 instead), and so has a
-model of your own but for n̂. The second command only prints what a run needs.
+The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the
+base model's settings. The llama2 models have the paper's settings, including n̂ (--threshold 0
+trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂. The second command only
+prints what a run needs.
 
-Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to checkpoints/MODEL/RUN,
-which every evaluation takes as --model. Its record goes to build/own/results/, and so do those of its evaluations.
-Beside the weights are training.json and TensorBoard's logs. If a run is stopped or killed, the same command resumes it
-and ends in the same.
+Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to
+checkpoints/MODEL/RUN, which every evaluation takes as --model. Its record goes to
+build/own/results/, and so do those of its evaluations. Beside the weights are training.json and
+TensorBoard's logs. If a run is stopped or killed, the same command resumes it and ends in the same.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
 class FineTune(Experiment):
-    """Escapes the common loop: what it makes is a checkpoint, and its record says how the training went."""
+    """Escapes the common loop: what it makes is a checkpoint, and its record says how the training
+    went."""
 
     __doc__ = __doc__
     name = "finetune"
@@ -180,7 +182,8 @@ class FineTune(Experiment):
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
             if first:
-                output.clear()  # a kill between the result's appearing and the end may have left something
+                # a kill between the result's appearing and the end may have left something
+                output.clear()
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
@@ -191,7 +194,8 @@ class FineTune(Experiment):
             self.record(output.facts(), record)
 
     def of_suite(self, name: str) -> bool:
-        """Whether the model's suite trains the run of this name, with all other settings as they are here."""
+        """Whether the model's suite trains the run of this name, with all other settings as they
+        are here."""
         changed = ("steps", "length", "batch", "dtype", "bos")
         if not self.base.origin or any(
             getattr(self.arguments, option) is not None for option in changed
@@ -202,7 +206,8 @@ class FineTune(Experiment):
         return any(chain.name == name for part in parts for chain in part(suite))
 
     def setting(self) -> tuple[str, dict]:
-        """The method and its options: the base model's if the command line does not say which pairs to choose."""
+        """The method and its options: the base model's if the command line does not say which pairs
+        to choose."""
         if len(self.arguments.method) > 1:
             raise InputError("a checkpoint is fine-tuned with one method; give --method one name.")
         ((method, options),) = command_line.chosen_methods(self.arguments)
@@ -241,7 +246,8 @@ class FineTune(Experiment):
 
     @property
     def length(self) -> int:
-        """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors train it."""
+        """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors
+        train it."""
         return self.arguments.length or (
             self.context_length if self.learns else self.extended_length
         )
@@ -254,7 +260,8 @@ class FineTune(Experiment):
     def training(self) -> Training:
         """The base model's settings with the changes of the command line.
 
-        A method that learns its scaling reads s times as many sequences of L tokens, so as many tokens as the others.
+        A method that learns its scaling reads s times as many sequences of L tokens, so as many
+        tokens as the others.
         """
         names = {field.name for field in dataclasses.fields(Training)} - {
             "steps"
@@ -277,7 +284,8 @@ class FineTune(Experiment):
         return dataclasses.replace(training, dtype=training.dtype or default_dtype())
 
     def train(self, output: Output, training: Training, corpus: Corpus) -> None:
-        """Train to the end; one process that runs out of memory goes on with fewer sequences from its last checkpoint.
+        """Train to the end; one process that runs out of memory goes on with fewer sequences from
+        its last checkpoint.
 
         One GPU begins with the whole batch. Several take the device batch of the settings.
         """
@@ -311,7 +319,8 @@ class FineTune(Experiment):
             )
 
     def train_once(self, output: Output, training: Training, corpus: Corpus) -> None:
-        """Train from the last checkpoint, or from the start, to the end; every process calls this."""
+        """Train from the last checkpoint, or from the start, to the end; every process calls
+        this."""
         settings = output.settings
         arguments = training_arguments(
             training, settings["steps"], settings["seed"], output.unfinished
@@ -354,7 +363,8 @@ class FineTune(Experiment):
             output.finish(trainer, self.base.stock_tokenizer(), facts)
 
     def record(self, facts: dict, file: Path) -> None:
-        """Write the record of a finished run: its `training.json` without lists of the data and of durations."""
+        """Write the record of a finished run: its `training.json` without lists of the data and of
+        durations."""
         losses = facts["losses"]
         last = losses[-max(1, len(losses) // 10) :]
         scores = {

@@ -3,9 +3,9 @@
     python -m experiments.longbench_e --model NAME --benchmarks DIR
     python -m experiments.longbench_e --model llama2-7b --method dprope --factor 2 --n-hat 80
 
---benchmarks is a directory whose folder longbench_e holds JSONL files in the benchmark's schema, <task>_e.jsonl or
-<task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts longer than the window minus 500 tokens
-are cut in the middle.
+--benchmarks is a directory whose folder longbench_e holds JSONL files in the benchmark's schema,
+<task>_e.jsonl or <task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts
+longer than the window minus 500 tokens are cut in the middle.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m experiments.open_llm --model NAME --limit 300
     python -m experiments.open_llm --model smollm2 --method dprope --benchmarks DIR --limit 300
 
---benchmarks is a directory whose folder open_llm holds parquet files in the hub's schema (hellaswag/validation.parquet,
-mmlu/test.parquet, …). Without it the hub's files are used.
+--benchmarks is a directory whose folder open_llm holds parquet files in the hub's schema
+(hellaswag/validation.parquet, mmlu/test.parquet, …). Without it the hub's files are used.
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ class OpenLLM(Experiment):
         rows = [
             {"task": task, "score": score} for task, scores in by_task.items() for score in scores
         ]
-        # Each document's score, so that methods can be paired: they differ by less than documents do.
+        # Each document's score, so that methods can be paired: they differ by less than documents
+        # do.
         by_document = {
             task: [round(score, 4) for score in scores] for task, scores in by_task.items()
         }

@@ -1,4 +1,5 @@
-"""Passkey retrieval: a five-digit key in filler text, by prompt length and depth (the paper's Figure 4).
+"""Passkey retrieval: a five-digit key in filler text, by prompt length and depth (the paper's
+Figure 4).
 
     python -m experiments.passkey --model NAME --lengths 2048 4096 8192
 

@@ -2,8 +2,9 @@
 
     python -m experiments.perplexity --model NAME --lengths 4096 8192 --texts BOOK.txt
 
-The record holds perplexity by both conventions of averaging: over tokens, and over the means of windows. It also holds
-the summed loss and the number of scored tokens of every window, keyed TEXT/LENGTH/BEGIN, so that methods can be paired.
+The record holds perplexity by both conventions of averaging: over tokens, and over the means of
+windows. It also holds the summed loss and the number of scored tokens of every window, keyed
+TEXT/LENGTH/BEGIN, so that methods can be paired.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Perplexity(Experiment):
         return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:
-        """(title, (begin, end, first scored token)) of each window, the longest first, for processes in turn."""
+        """(title, (begin, end, first scored token)) of each window, the longest first, for
+        processes in turn."""
         self.ids = {
             book.title: texts.tokens(self.base.tokenizer, book, self.arguments.tokens)
             for book in self.books

@@ -1,9 +1,11 @@
-"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at given lengths (the paper's Table 8).
+"""RULER: 13 retrieval, tracing, aggregation and question answering tasks at given lengths (the
+paper's Table 8).
 
     python -m experiments.ruler --model NAME --lengths 4096 8192 --samples 20
 
-NVIDIA's own generator makes the prompts with the model's tokenizer, in the template for base models. As in NVIDIA's
-wrapper, the model reads them with the special tokens that the tokenizer adds by default, such as LLaMA2's <s>.
+NVIDIA's own generator makes the prompts with the model's tokenizer, in the template for base
+models. As in NVIDIA's wrapper, the model reads them with the special tokens that the tokenizer adds
+by default, such as LLaMA2's <s>.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Ruler(Generation):
                 for length in self._lengths for sample in self._kept(task, length)}  # fmt: skip
 
     def _kept(self, task: str, length: int) -> list[dict]:
-        """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens takes minutes."""
+        """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens
+        takes minutes."""
         count, first = self.arguments.samples, self.arguments.seed
         setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
         setting |= {"tokenizer": self.base.provenance["tokenizer"]}

@@ -2,14 +2,16 @@
 
     python -m experiments.time_cost --model smollm2 --length 2048
 
-Every round times every method once, in random order, so that a slow phase of the machine affects all methods alike. The
-ratio to PI is taken within each round, and the record holds its median over the rounds with a 95 % interval.
+Every round times every method once, in random order, so that a slow phase of the machine affects
+all methods alike. The ratio to PI is taken within each round, and the record holds its median over
+the rounds with a 95 % interval.
 
-PI is timed twice per round. The ratio of its second time to its first shows how much the clock alone varies. Rounds
-continue until that ratio is known to within --precision, whatever the other methods' ratios are.
+PI is timed twice per round. The ratio of its second time to its first shows how much the clock
+alone varies. Rounds continue until that ratio is known to within --precision, whatever the other
+methods' ratios are.
 
-With --checkpointing, a training step is the one that fine-tuning uses at the paper's lengths: activations are
-recomputed, and the logits of all tokens are never held at once.
+With --checkpointing, a training step is the one that fine-tuning uses at the paper's lengths:
+activations are recomputed, and the logits of all tokens are never held at once.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class TimeCost(Experiment):
         parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
-        """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats rounds."""
+        """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats
+        rounds."""
         given, settings = self.arguments, self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
@@ -117,7 +120,8 @@ class TimeCost(Experiment):
     def round(
         self, compared: dict, works: dict[str, Work], turn: int
     ) -> dict[str, dict[str, float]]:
-        """Seconds of a training step (forward and backward) and of a forward pass, by method, in random order."""
+        """Seconds of a training step (forward and backward) and of a forward pass, by method, in
+        random order."""
         model = self.loaded
         vocabulary = model.config.get_text_config().vocab_size
         tokens = torch.randint(
@@ -155,7 +159,8 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
 
 
 def _median_ratio(values: np.ndarray) -> dict[str, float]:
-    """The median with its 95 % interval by order statistics; below six values, too few for that, the range."""
+    """The median with its 95 % interval by order statistics; below six values, too few for that,
+    the range."""
     few = len(values) < 6
     interval = (
         (min(values), max(values))
@@ -178,7 +183,8 @@ def _seconds(work, model, tokens: torch.Tensor) -> float:
 
 
 def training_step(model, saving: bool = False) -> Work:
-    """Forward and backward, as transformers computes them; to save memory, as fine-tuning does at the paper's lengths.
+    """Forward and backward, as transformers computes them; to save memory, as fine-tuning does at
+    the paper's lengths.
 
     Other passes of the model stay as they are.
     """

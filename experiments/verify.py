@@ -1,13 +1,15 @@
-"""Measure a part anew and compare it with the committed records and with the paper, number by number.
+"""Measure a part anew and compare it with the committed records and with the paper, number by
+number.
 
     python -m experiments.verify
     python -m experiments.verify OTHER/results
 
-What is measured here goes under build/verify/, into a folder of the code that measures: after a change it is measured
-anew. For each record there, or under OTHER/results, it finds the record of the same name in results/ and prints the
-largest difference of any score: averages, intervals and single blocks, but not durations and environment. The
-disturbances of the paper's Table 3 are computed and compared with the printed ones. The exit status is 1 if a
-difference exceeds the tolerance.
+What is measured here goes under build/verify/, into a folder of the code that measures: after a
+change it is measured anew. For each record there, or under OTHER/results, it finds the record of
+the same name in results/ and prints the largest difference of any score: averages, intervals and
+single blocks, but not durations and environment. The disturbances of the paper's Table 3 are
+computed and compared with the printed ones. The exit status is 1 if a difference exceeds the
+tolerance.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ def main() -> None:
 
 
 def compare_with_paper() -> int:
-    """Print how far the disturbances of the paper's Table 3 are from the computed ones; how many are too far."""
+    """Print how far the disturbances of the paper's Table 3 are from the computed ones; how many
+    are too far."""
     differing = 0
     for (method, factor), printed in published().items():
         computed, _ = per_pair(llama2.GEOMETRY, method, factor, {}, precision="float32")
@@ -81,7 +84,8 @@ def measured_anew() -> Path:
 
 
 def compare(measured: Path, results: Path, tolerance: float) -> int:
-    """Print each record's largest difference from the one of the same name in `results`; how many differ."""
+    """Print each record's largest difference from the one of the same name in `results`; how many
+    differ."""
     files, differing, new = (
         sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL),
         0,
@@ -111,7 +115,8 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
 
 
 def largest_difference(first: object, second: object) -> float:
-    """The largest absolute difference of corresponding numbers; infinite if the structure or a text differs."""
+    """The largest absolute difference of corresponding numbers; infinite if the structure or a text
+    differs."""
     if isinstance(first, dict) and isinstance(second, dict):
         names = [name for name in first if name not in _NOT_COMPARED]
         if set(names) != second.keys() - _NOT_COMPARED:

@@ -1,8 +1,8 @@
 """Figure 1: angles of two pairs, pre-trained and extended.
 
-In one pair extrapolation fits the pre-trained distribution, in another interpolation. Grey: the angles that a pair
-takes within L. Lines: the angles that it takes within L' under each strategy. For each pair, the strategy whose line
-follows the grey area is the one that keeps the distribution.
+In one pair extrapolation fits the pre-trained distribution, in another interpolation. Grey: the
+angles that a pair takes within L. Lines: the angles that it takes within L' under each strategy.
+For each pair, the strategy whose line follows the grey area is the one that keeps the distribution.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,8 @@ PAIRS = (22, 50)
 def build(results: Results) -> Figure:
     """Computed from the model's geometry."""
     pairs = histograms.pair_angles(results, PAIRS)
-    # The combs of a fast pair show in a part of the circle; the range of a slow one needs the whole.
+    # The combs of a fast pair show in a part of the circle; the range of a slow one needs the
+    # whole.
     spans = [min(60, histograms.INTERVALS)] * (len(pairs) - 1) + [histograms.INTERVALS]
     figure, columns = plt.subplots(1, len(pairs), figsize=(style.PAGE, 2.1), squeeze=False)
     for axes, angles, span, letter in zip(columns[0], pairs, spans, "ab"):

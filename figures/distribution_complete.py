@@ -1,7 +1,8 @@
 """Figure 6: angle distributions of pairs 6 and 22, all intervals.
 
-Grey: the distribution of a pair's angles within L. Line: the distribution within L' under one strategy. The further the
-line is from the grey area, the larger is the disturbance of that strategy.
+Grey: the distribution of a pair's angles within L. Line: the distribution within L' under one
+strategy. The further the line is from the grey area, the larger is the disturbance of that
+strategy.
 """
 
 import itertools

@@ -1,8 +1,8 @@
 """Figure 8: disturbance per pair of PI, YaRN and DPRoPE.
 
-A point is one pair, from the fastest on the left to the slowest on the right; the axis is logarithmic. The paper's
-method takes, for each pair, the smaller disturbance of interpolation and extrapolation. Right of the dotted line a pair
-does not complete a rotation within L.
+A point is one pair, from the fastest on the left to the slowest on the right; the axis is
+logarithmic. The paper's method takes, for each pair, the smaller disturbance of interpolation and
+extrapolation. Right of the dotted line a pair does not complete a rotation within L.
 """
 
 from matplotlib.figure import Figure

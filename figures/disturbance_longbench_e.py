@@ -1,8 +1,9 @@
 """Figure 5: LongBench-E against disturbance.
 
-If less disturbance extended a model better, points would fall from the upper left to the lower right. Above: DPRoPE at
-the n̂ beside each point; n̂ falls as t rises. Below: the same beside other methods. Left: what the paper prints of
-LLaMA2-13B, in its Tables 4 and 1, over disturbances that are computed here. Right: ours, with 95 % intervals.
+If less disturbance extended a model better, points would fall from the upper left to the lower
+right. Above: DPRoPE at the n̂ beside each point; n̂ falls as t rises. Below: the same beside other
+methods. Left: what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances that
+are computed here. Right: ours, with 95 % intervals.
 """
 
 from collections.abc import Mapping
@@ -75,7 +76,8 @@ def build(results: Results) -> Figure:
 
 
 def published_points() -> dict[Setting, tuple[float, Score]]:
-    """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other methods."""
+    """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other
+    methods."""
     table, ablated = (
         published.rows(name)["LLaMA2-13B"] for name in ("longbench_e", "n_hat_longbench_e")
     )

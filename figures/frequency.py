@@ -1,7 +1,8 @@
 """Figure 3: angle frequencies of pairs 6 and 22, first 24 intervals.
 
-A bar is the share of positions at which a pair's angle falls into an interval: within L as pre-trained, and within L'
-under each strategy. Where the bars of a group have the same height, the strategy keeps the distribution.
+A bar is the share of positions at which a pair's angle falls into an interval: within L as
+pre-trained, and within L' under each strategy. Where the bars of a group have the same height, the
+strategy keeps the distribution.
 """
 
 import matplotlib.pyplot as plt

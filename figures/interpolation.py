@@ -1,8 +1,9 @@
 """Figure 2: what interpolation and extrapolation do to positions.
 
-Extrapolation reaches position indices never seen, interpolation angles never seen. An illustration of one pair (θ =
-2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement. Circles: the positions of pre-training.
-Squares, above: positions beyond L. Crosses, below: angles between the pre-trained ones.
+Extrapolation reaches position indices never seen, interpolation angles never seen. An illustration
+of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no measurement. Circles:
+the positions of pre-training. Squares, above: positions beyond L. Crosses, below: angles between
+the pre-trained ones.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,8 @@ THETA, LENGTH, FACTOR = 2 * np.pi / 9, 12, 2
 
 
 def build(results: Results) -> Figure:
-    """From the definition, the same for every model; it stands beside the other figures of angles."""
+    """From the definition, the same for every model; it stands beside the other figures of
+    angles."""
     histograms.check_geometry(results)
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
     seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)

@@ -1,7 +1,8 @@
 """Figure 4: passkeys found by length, method and depth.
 
-Curves: the share of passkeys that is found, with 95 % intervals, in panels of at most five models. The paper claims
-100 % for its method up to L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed.
+Curves: the share of passkeys that is found, with 95 % intervals, in panels of at most five models.
+The paper claims 100 % for its method up to L'. Maps: the same by the place of the key in the text;
+yellow is found, dark blue is missed.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ COLUMNS = 4  # of heat maps
 
 
 def build(results: Results) -> Figure:
-    """Curves for each scaling factor, without training and fine-tuned; below, a heat map for each model that was
-    fine-tuned, or for each model where none was. Means over seeds.
+    """Curves for each scaling factor, without training and fine-tuned; below, a heat map for each
+    model that was fine-tuned, or for each model where none was. Means over seeds.
 
     Raises:
         NotMeasured: no record of experiments.passkey.
@@ -80,7 +81,8 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
             0.012 * max(cell["length"] for cell in seeds[0]) / 1024
         )  # side by side, or the intervals hide each other
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
-        # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
+        # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
+        # them.
         mean, low, high = (
             stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high")
         )

@@ -2,8 +2,8 @@
 
     python -m report
 
-writes build/report/index.html, which holds its figures and needs nothing else to be read. The report on records of
-another folder is report/index.html beside that folder.
+writes build/report/index.html, which holds its figures and needs nothing else to be read. The
+report on records of another folder is report/index.html beside that folder.
 """
 
 import os

@@ -25,7 +25,8 @@ if losses := discovery.module("analysis.beyond.loss_by_position"):
 
 
 def table(folder: Path) -> str:
-    """CSV, a line for each score; `n` counts samples or books of each seed, an empty interval is none."""
+    """CSV, a line for each score; `n` counts samples or books of each seed, an empty interval is
+    none."""
     lines = [line for each in results.every(folder) for line in _lines(each)]
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 

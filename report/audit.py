@@ -1,6 +1,8 @@
-"""Check the paper against itself: its tables, and every sentence that follows from them (tables/paper/audit.tex).
+"""Check the paper against itself: its tables, and every sentence that follows from them
+(tables/paper/audit.tex).
 
-Reads nothing but the published numbers in results/paper/. Sentences that compare methods are checked by one RULE.
+Reads nothing but the published numbers in results/paper/. Sentences that compare methods are
+checked by one RULE.
 """
 
 import os
@@ -94,7 +96,8 @@ class Sentence:
         return f"{number(value, digits, sign=self.unit == 'points')} {self.unit}"
 
     def values(self) -> pd.DataFrame:
-        """By other method of the table, the run that decides: its model, factor, both scores and their `value`.
+        """By other method of the table, the run that decides: its model, factor, both scores and
+        their `value`.
 
         One that is ahead must be so in its least favourable run.
         """

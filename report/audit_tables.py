@@ -1,7 +1,8 @@
-"""Check the paper's tables: re-add every average, compare every bold entry with its column, and rows printed twice.
+"""Check the paper's tables: re-add every average, compare every bold entry with its column, and
+rows printed twice.
 
-A difference within what rounding to two decimals can produce counts as agreement. What does not agree is of one of the
-KINDS.
+A difference within what rounding to two decimals can produce counts as agreement. What does not
+agree is of one of the KINDS.
 """
 
 from collections.abc import Iterator
@@ -94,7 +95,8 @@ def averages() -> Iterator[Check]:
 
 
 def averaged(table: str, metric: str) -> pd.DataFrame:
-    """A column of averages: what was run, the printed `score`, and `derived`, the mean of the row's parts."""
+    """A column of averages: what was run, the printed `score`, and `derived`, the mean of the row's
+    parts."""
     frame, parts = published.table(table), _PARTS[table, metric]
     keys = [key for key in _KEYS if key in frame]
     rows = frame[frame["metric"].isin(parts)].groupby(keys, dropna=False)["score"]
@@ -131,7 +133,8 @@ def bold_entries() -> Iterator[Check]:
 
 
 def repeated_rows() -> Iterator[Check]:
-    """The ablations' default setting is LLaMA2-13B with s = 2: the same run must print the same scores."""
+    """The ablations' default setting is LLaMA2-13B with s = 2: the same run must print the same
+    scores."""
     for table, main, key, default in (
         ("n_hat_longbench_e", "longbench_e", "n_hat", 80),
         ("n_hat_open_llm", "open_llm", "n_hat", 80),

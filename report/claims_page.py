@@ -1,4 +1,5 @@
-"""What results/claims.md and results/claims.csv say: how each claim came out on each model, and by which numbers."""
+"""What results/claims.md and results/claims.csv say: how each claim came out on each model, and by
+which numbers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,8 @@ class Tested:
 
     @property
     def telling(self) -> Statement:
-        """Of the statements with the verdict: DPRoPE's own, else that against YaRN, else the first."""
+        """Of the statements with the verdict: DPRoPE's own, else that against YaRN, else the
+        first."""
         same = [statement for statement in self.statements if statement.verdict == self.verdict]
         for method in (rope.PROPOSED, rope.BASELINE):
             for statement in same:
@@ -59,7 +61,8 @@ def tested(folder: Path) -> list[list[Tested]]:
 
 
 def table(claims: list[list[Tested]]) -> str:
-    """CSV with a row for each claim and model: the number that tells most, its interval or its texts, the outcome."""
+    """CSV with a row for each claim and model: the number that tells most, its interval or its
+    texts, the outcome."""
     rows = []
     for one in (one for models in claims for one in models):
         row = {

@@ -1,4 +1,5 @@
-"""The Markdown pages as one HTML file: a link between pages leads within the file, an image is inside it."""
+"""The Markdown pages as one HTML file: a link between pages leads within the file, an image is
+inside it."""
 
 import base64
 import itertools
@@ -43,7 +44,8 @@ _FRAME = """<!doctype html>
 
 
 def build(folder: Path) -> str:
-    """The pages of a folder of records as one file, with those that were written by hand beside them.
+    """The pages of a folder of records as one file, with those that were written by hand beside
+    them.
 
     Raises:
         InputError: an image that a page shows is not there.
@@ -82,7 +84,8 @@ def build(folder: Path) -> str:
 
 
 def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, str]]:
-    """Each heading's tag, words and id, which it is given: the page's name, and GitHub's anchor within the page."""
+    """Each heading's tag, words and id, which it is given: the page's name, and GitHub's anchor
+    within the page."""
     seen: Counter[str] = Counter()
     for token, inside in itertools.pairwise(tokens):
         if token.type == "heading_open":
@@ -109,7 +112,8 @@ def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
-    """Images are put into the file; links lead within it, to the network, or nowhere, if to another file."""
+    """Images are put into the file; links lead within it, to the network, or nowhere, if to another
+    file."""
     closing = ""
     for part in parts:
         if part.type == "image":

@@ -1,7 +1,8 @@
-"""What the templates of pages can say of a model: tables, figures, and numbers with their intervals, from its records.
+"""What the templates of pages can say of a model: tables, figures, and numbers with their
+intervals, from its records.
 
-A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is an error, and so is a sentence whose
-condition no longer holds: a page never says what its records do not.
+A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is an error, and so is
+a sentence whose condition no longer holds: a page never says what its records do not.
 """
 
 import functools
@@ -77,7 +78,8 @@ class View:
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
     def benchmark(self, experiment: str, title: str) -> str:
-        """A benchmark's title, or the name that its records give: a generated miniature is called so."""
+        """A benchmark's title, or the name that its records give: a generated miniature is called
+        so."""
         measured = self.results.records(experiment)
         return measured[0].get("benchmark", title) if measured else title
 
@@ -134,7 +136,8 @@ class View:
         trained: bool = False,
         factor: float | None = None,
     ) -> Score:
-        """The difference of two rows, paired by seeds and samples; of perplexities, in nats per token."""
+        """The difference of two rows, paired by seeds and samples; of perplexities, in nats per
+        token."""
         rows = self._rows(experiment, trained, factor)
         pair = [find(rows, experiment, name, factor) for name in (ours, other)]
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
@@ -157,7 +160,8 @@ class View:
         return [row.setting.name for row in self._rows(experiment, False, factor).rows]
 
     def disturbance(self, name: str, factor: float) -> float:
-        """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its name."""
+        """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its
+        name."""
         settings = {each.name: each for each in disturbance.settings(self.results, factor)}
         n_hat = re.fullmatch(r"DPRoPE \(n̂ = (\d+)\)", name)
         setting = (
@@ -166,14 +170,16 @@ class View:
         return disturbance.compute(self.model.geometry, setting).average
 
     def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
-        """The disturbances that the paper prints: method, s, the printed one and the recomputed, in 10⁻³ nat."""
+        """The disturbances that the paper prints: method, s, the printed one and the recomputed, in
+        10⁻³ nat."""
         rows = disturbance.recomputed(disturbance.Convention(precision, convention))
         return [
             (setting.name, setting.factor, printed, computed) for setting, printed, computed in rows
         ]
 
     def deviations(self, precision: str, convention: str) -> list[float]:
-        """How far the disturbances that the paper prints are from the recomputed ones, each as a share of its own."""
+        """How far the disturbances that the paper prints are from the recomputed ones, each as a
+        share of its own."""
         return disturbance.deviations(disturbance.Convention(precision, convention))
 
     def to(self, file: Path) -> str:
@@ -220,7 +226,8 @@ def is_beyond(kind: str, name: str) -> bool:
 
 
 def table_names(measured: Results) -> list[str]:
-    """The tables that there may be of a model: those of tables/, and of an experiment that has none, its scores."""
+    """The tables that there may be of a model: those of tables/, and of an experiment that has
+    none, its scores."""
     modules = list(rendering.modules("tables"))
     plain = (name for name in measured.experiments() if name not in modules)
     return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
@@ -238,7 +245,8 @@ def _build(measured: Results, name: str) -> Table | None:
 
 @functools.cache
 def _published(name: str) -> set[str]:
-    """The titles of the paper's blocks, of a table that has some of its own beside the measured ones."""
+    """The titles of the paper's blocks, of a table that has some of its own beside the measured
+    ones."""
     whole = (RESULTS / "paper" / f"{name}.csv").is_file() and "model" in published.table(name)
     return {block.title for block in benchmark_table.published_blocks(name)} if whole else set()
 

@@ -3,9 +3,10 @@
     python -m report.pages                 every model's pages, results/claims.md, and the repository's own pages
     python -m report.pages --model tiny    one model's pages
 
-A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is results/MODEL/beyond/, its
-README.md shows the rest. A page is rendered from templates/MODEL.md, whose prose is about the repository's own records,
-if there is one, and from templates/model.md otherwise. A sentence that the records no longer bear out is an error.
+A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is
+results/MODEL/beyond/, its README.md shows the rest. A page is rendered from templates/MODEL.md,
+whose prose is about the repository's own records, if there is one, and from templates/model.md
+otherwise. A sentence that the records no longer bear out is an error.
 """
 
 import os
@@ -43,7 +44,8 @@ _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
 def pages(folder: Path, model: str | None = None) -> Pages:
-    """A model's pages; or every model's, the claims unless the records are a quick run's, and the repository's own.
+    """A model's pages; or every model's, the claims unless the records are a quick run's, and the
+    repository's own.
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
@@ -145,7 +147,8 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,  # of a template that another one includes
         extensions=["jinja2.ext.do"],
-        autoescape=False,  # Markdown: what is not the template's own words is escaped where it is inserted
+        # Markdown: what is not the template's own words is escaped where it is inserted
+        autoescape=False,
     )
     engine.filters |= FILTERS | {"anchor": anchor}
     try:
@@ -166,7 +169,8 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
 
 
 def anchor(heading: str) -> str:
-    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces as hyphens."""
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces
+    as hyphens."""
     signs = (
         sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN"
     )

@@ -45,7 +45,8 @@ def best_epsilon() -> float:
 
 
 def by_epsilon() -> Table:
-    """Equation (7) at each ε, below the paper's numbers; by how much it and the released direction miss them."""
+    """Equation (7) at each ε, below the paper's numbers; by how much it and the released direction
+    miss them."""
     printed = published.disturbance()
     keys = sorted(printed, key=lambda key: key[1])
     header = [f"{rope.METHODS[method].title}, s = {factor:g}" for method, factor in keys]

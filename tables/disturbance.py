@@ -11,7 +11,8 @@ _TITLES = dict(zip(CONVENTIONS, ("code, f32", "code, f64", "Eq. (7)")))
 
 
 def build(results: Results) -> Table:
-    """Computed from the model's geometry, beside the paper's numbers if it is the geometry of the paper's models."""
+    """Computed from the model's geometry, beside the paper's numbers if it is the geometry of the
+    paper's models."""
     geometry, factors = results.model.geometry, disturbance.factors(results)
     printed = published.disturbance() if geometry == published.GEOMETRY else {}
     columns: dict[str, dict[str, Cell]] = {}  # by header and row

@@ -15,7 +15,8 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.passkey, the main comparison's settings; those of the same pairs once."""
+    """From the records of experiments.passkey, the main comparison's settings; those of the same
+    pairs once."""
     blocks = []
     for state, apart, rows in main_comparisons(results, "passkey", twins=False):
         counts = [

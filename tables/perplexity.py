@@ -13,7 +13,8 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of experiments.perplexity; beginnings of texts and whole ones stand apart."""
+    """From the records of experiments.perplexity; beginnings of texts and whole ones stand
+    apart."""
     return benchmark(
         results,
         "perplexity",
@@ -27,7 +28,8 @@ def build(results: Results) -> Table:
 
 
 def title_suffix(record: dict) -> str:
-    """Which texts and which part of them were scored, and the stride or strides, where not the paper's."""
+    """Which texts and which part of them were scored, and the stride or strides, where not the
+    paper's."""
     beginnings = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
     stride = record["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))

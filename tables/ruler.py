@@ -1,4 +1,5 @@
-"""Table 8: RULER by length, mean over its tasks. Beyond the paper, the effective length of what was measured."""
+"""Table 8: RULER by length, mean over its tasks. Beyond the paper, the effective length of what was
+measured."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -38,7 +39,8 @@ def title_suffix(record: dict) -> str:
 
 
 def _with_effective(block: Block, rows: Comparison, results: Results) -> Block:
-    """The block with a column of effective lengths, if the unextended model was measured at L on the same samples."""
+    """The block with a column of effective lengths, if the unextended model was measured at L on
+    the same samples."""
     at_l = str(results.model.context_length)
     for record in results.records("ruler"):
         if (record["method"], "training" in record) == (roles.ORIGINAL, False) and agree(
@@ -57,10 +59,11 @@ def _with_effective(block: Block, rows: Comparison, results: Results) -> Block:
 
 
 def effective(scores: metrics.Scores, lengths: Iterable[str], threshold: float) -> Cell:
-    """The longest length at which the score is at least a threshold, and that of the lower end of its interval.
+    """The longest length at which the score is at least a threshold, and that of the lower end of
+    its interval.
 
-    The threshold is the unextended model's score at L. RULER (arXiv 2404.06654, section 4) takes LLaMA2-7B's at its 4k
-    tokens for all models.
+    The threshold is the unextended model's score at L. RULER (arXiv 2404.06654, section 4) takes
+    LLaMA2-7B's at its 4k tokens for all models.
     """
     least = threshold - 1e-9  # equal scores differ by the order in which their tasks were summed
     names = [name for name in map(tokens, sorted(map(int, lengths))) if name in scores]

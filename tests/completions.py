@@ -16,8 +16,8 @@ class Completions:
     Attributes:
         url: of the server.
         asked: the body of every completion that was asked for.
-        next: what happens to the next requests instead: a status, "dies", "slow", a function of the answer, or pieces
-            of a body.
+        next: what happens to the next requests instead: a status, "dies", "slow", a function of the
+            answer, or pieces of a body.
     """
 
     def __init__(self, log_probs, name="model", owner="vllm", most=4096, models=None):

@@ -7,8 +7,8 @@ import sys
 import hypothesis
 import pytest
 
-# The models here are small: a second thread costs more than it brings, and takes the core of the second worker.
-# Torch reads these when it is imported, and so do the processes that tests start.
+# The models here are small: a second thread costs more than it brings, and takes the core of the
+# second worker. Torch reads these when it is imported, and so do the processes that tests start.
 os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 # A busy machine must not fail a property.
@@ -18,7 +18,8 @@ hypothesis.settings.load_profile("project")
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """call("extend", "--model", …) -> (exit status, stdout, stderr) of a script in experiments/, or of any module."""
+    """call("extend", "--model", …) -> (exit status, stdout, stderr) of a script in experiments/, or
+    of any module."""
     from experiments.kit import command_line, records
 
     def run(name, *arguments):

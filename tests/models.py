@@ -22,7 +22,8 @@ GROUPED = {**SIZES, "num_key_value_heads": 2}
 
 
 def random_model(config_class: str = "LlamaConfig", seed: int = 0, **overrides):
-    """A seeded two-layer model of any architecture, weights large enough for positions to matter."""
+    """A seeded two-layer model of any architecture, weights large enough for positions to
+    matter."""
     sizes = SIZES if config_class in ("GPTNeoXConfig", "FalconConfig") else GROUPED
     config = getattr(transformers, config_class)(**{**sizes, **overrides})
     torch.manual_seed(seed)
@@ -35,7 +36,8 @@ def random_model(config_class: str = "LlamaConfig", seed: int = 0, **overrides):
 
 
 def token_losses(model, ids):
-    """The loss of each token after the first, float32 [tokens − 1], from one pass over all of them."""
+    """The loss of each token after the first, float32 [tokens − 1], from one pass over all of
+    them."""
     ids = torch.as_tensor(ids)
     with torch.inference_mode():
         logits = model(ids[None, :-1], use_cache=False).logits[0].float()
@@ -71,14 +73,16 @@ def byte_tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
 
 
 def checkpoint(directory, tokenizer=None, **overrides):
-    """Save a random Llama and a tokenizer, the byte tokenizer by default, under `directory`; return it."""
+    """Save a random Llama and a tokenizer, the byte tokenizer by default, under `directory`; return
+    it."""
     random_model(**overrides).save_pretrained(directory)
     (tokenizer or byte_tokenizer()).save_pretrained(directory)
     return directory
 
 
 def fine_tuned(directory, **settings) -> dict:
-    """Write the training.json with which experiments.finetune would have left this checkpoint; return it."""
+    """Write the training.json with which experiments.finetune would have left this checkpoint;
+    return it."""
     from experiments.kit import base_model, records
 
     facts = {

@@ -19,7 +19,8 @@ from experiments.kit import command_line
 def fork(work: Callable[[], object]) -> int:
     """Call `work` in a copy of this process, which ends with it; the copy's id.
 
-    Its exit status is 0, that of a SystemExit, or 1 for any other exception, whose traceback goes to stderr.
+    Its exit status is 0, that of a SystemExit, or 1 for any other exception, whose traceback goes
+    to stderr.
     """
     child = os.fork()
     if child:
@@ -42,7 +43,8 @@ def fork(work: Callable[[], object]) -> int:
 
 
 def command(module: str, *arguments, environment: dict[str, str] | None = None) -> int:
-    """`python -m module arguments…` in a forked process with these variables added to its own; the process's id."""
+    """`python -m module arguments…` in a forked process with these variables added to its own; the
+    process's id."""
 
     def work() -> None:
         os.environ |= environment or {}
@@ -56,7 +58,8 @@ def command(module: str, *arguments, environment: dict[str, str] | None = None) 
 
 
 def wait(child: int) -> int:
-    """The exit status of a forked process; of one that a signal killed, the signal's number below zero."""
+    """The exit status of a forked process; of one that a signal killed, the signal's number below
+    zero."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -1,4 +1,5 @@
-"""A stand-in for the Hugging Face hub on this machine: what huggingface_hub asks of it, and no more."""
+"""A stand-in for the Hugging Face hub on this machine: what huggingface_hub asks of it, and no
+more."""
 
 import hashlib
 import http.server
@@ -36,7 +37,8 @@ class Hub:
         self.server.server_close()
 
     def add(self, kind: str, name: str, folder: Path, token: str | None = None) -> None:
-        """Serve a directory as "models" or "datasets" NAME; to who has the token, where one is given."""
+        """Serve a directory as "models" or "datasets" NAME; to who has the token, where one is
+        given."""
         self.folders[kind, name], self.tokens[kind, name] = folder, token
 
 

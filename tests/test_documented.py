@@ -1,4 +1,5 @@
-"""What README and CONTRIBUTING have a reader do, done once on a copy: a method, a figure, a benchmark, a base model."""
+"""What README and CONTRIBUTING have a reader do, done once on a copy: a method, a figure, a
+benchmark, a base model."""
 
 import contextlib
 import functools
@@ -39,7 +40,8 @@ def python_blocks(page):
 
 
 def outcome(folder, work):
-    """The exit status and output of `work` in a process that has this one's libraries, and only the copy's project."""
+    """The exit status and output of `work` in a process that has this one's libraries, and only the
+    copy's project."""
 
     def alone():
         os.chdir(folder)

@@ -1,4 +1,5 @@
-"""The notebook, run cell by cell as Jupyter does; its outputs are stored, so that it can be read without running it.
+"""The notebook, run cell by cell as Jupyter does; its outputs are stored, so that it can be read
+without running it.
 
 `python -m tests.test_notebook` runs it and stores its outputs anew.
 """

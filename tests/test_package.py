@@ -1,4 +1,5 @@
-"""core/ as the package dprope: built into a wheel, installed apart, and used far from this checkout."""
+"""core/ as the package dprope: built into a wheel, installed apart, and used far from this
+checkout."""
 
 import functools
 import shutil
@@ -15,7 +16,8 @@ from experiments.kit.records import ROOT
 from tests.test_documented import outcome
 from tests.test_project import imported
 
-# A random Llama is extended, exported and loaded again; prints where dprope lies and which other modules came along.
+# A random Llama is extended, exported and loaded again; prints where dprope lies and which other
+# modules came along.
 PROGRAM = """
 import sys
 
@@ -73,14 +75,16 @@ def test_it_holds_the_files_of_core_as_they_are(wheel):
 
 
 def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
-    """In a process that has the libraries of this one; from what an installer makes of a wheel of Python alone."""
+    """In a process that has the libraries of this one; from what an installer makes of a wheel of
+    Python alone."""
     zipfile.ZipFile(wheel).extractall(tmp_path)
     status, output = outcome(tmp_path, functools.partial(exec, PROGRAM, {}))
     assert status == 0, output
 
 
 def test_it_names_what_core_imports(wheel):
-    """Of the modules that core imports, each is Python's own, its own, or of a package that it requires."""
+    """Of the modules that core imports, each is Python's own, its own, or of a package that it
+    requires."""
     with zipfile.ZipFile(wheel) as opened:
         (metadata,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
         fields = Parser().parsestr(opened.read(metadata).decode())

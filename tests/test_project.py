@@ -82,9 +82,11 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
         assert hostile.replace("\n", " ") in given and not trap.exists(), target
 
 
-# Each folder may import from those named: core → experiments (→ eval) → results → analysis → tables, figures → report.
+# Each folder may import from those named: core → experiments (→ eval) → results → analysis →
+# tables, figures → report.
 ALLOWED = {
-    "core": set(),  # its modules import each other relatively: installed, they are the package dprope
+    # its modules import each other relatively: installed, they are the package dprope
+    "core": set(),
     "eval": {"core", "eval"},
     "experiments": {"core", "eval", "experiments"},
     "analysis": {"core", "eval", "experiments", "analysis"},

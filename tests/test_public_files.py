@@ -1,4 +1,5 @@
-"""What a public project states of itself: licence, citation, changes, a checklist, what is checked before a commit."""
+"""What a public project states of itself: licence, citation, changes, a checklist, what is checked
+before a commit."""
 
 import hashlib
 import re
@@ -12,7 +13,8 @@ from tests.test_project import pins
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-APACHE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"  # apache.org/licenses/LICENSE-2.0.txt
+# apache.org/licenses/LICENSE-2.0.txt
+APACHE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 
 
 def test_the_licence_is_apaches_unmodified():

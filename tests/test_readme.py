@@ -1,4 +1,5 @@
-"""What the README and every other page point to is there: files, headings, targets of Make, modules, options."""
+"""What the README and every other page point to is there: files, headings, targets of Make,
+modules, options."""
 
 import functools
 import itertools

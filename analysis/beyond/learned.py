@@ -50,8 +50,8 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
     """The rows of methods: without ablations, and without factors that were learned.
 
     Args:
-        variants: also a method's rows with options where its row without them is there; those of n̂ and of a covered
-            length always are rows.
+        variants: also a method's rows with options where its row without them is there; those of n̂
+            and of a covered length always are rows.
     """
     listed, kept = in_comparison(results.model), ("n_hat", "covered_length")
     found = [
@@ -84,10 +84,12 @@ def groups(results: Results) -> list[Learned]:
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
-    """Untrained settings on the same texts by name, and the learned factors that the others are compared with.
+    """Untrained settings on the same texts by name, and the learned factors that the others are
+    compared with.
 
-    Those factors are of the start from which gradient descent came to the least loss over all positions. Learned
-    factors have one row for each start, with a record per seed. None if none were scored.
+    Those factors are of the start from which gradient descent came to the least loss over all
+    positions. Learned factors have one row for each start, with a record per seed. None if none
+    were scored.
     """
     untrained = loss_by_position.untrained(results, factor)
     rows = {row.setting.name: row for row in methods(results, untrained, variants=False)}

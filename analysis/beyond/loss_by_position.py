@@ -1,6 +1,7 @@
 """Loss by position at the beginnings of texts: the records of experiments.beyond.loss_by_position.
 
-A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the mean of all.
+A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the
+mean of all.
 """
 
 import re
@@ -29,7 +30,8 @@ def untrained(results: Results, factor: float) -> Comparison:
 
 
 def sets(results: Results, factor: float) -> list[Comparison]:
-    """Every comparable set at a factor: those without training, then the fine-tuned ones, the largest first."""
+    """Every comparable set at a factor: those without training, then the fine-tuned ones, the
+    largest first."""
     without, trained = (
         comparisons(results, "loss_by_position", trained, twins=False, factor=factor)
         for trained in (False, True)
@@ -38,7 +40,8 @@ def sets(results: Results, factor: float) -> list[Comparison]:
 
 
 def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
-    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the largest such set."""
+    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the
+    largest such set."""
 
     def is_sample(run: dict) -> bool:
         return len({*texts(run)}) >= LEAST_TEXTS
@@ -71,19 +74,22 @@ def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
 
 
 def blocks(*runs: dict) -> np.ndarray:
-    """The losses of records on the same texts, [records, excerpts, blocks], in the first record's order."""
+    """The losses of records on the same texts, [records, excerpts, blocks], in the first record's
+    order."""
     return stacked([[run["blocks"][name] for name in runs[0]["blocks"]] for run in runs])
 
 
 def texts(run: dict) -> list[str]:
-    """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE (1)"."""
+    """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE
+    (1)"."""
     names = run["blocks"]
     without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
     return [book_of(title if title in names else name) for name, title in without.items()]
 
 
 def by_text(*runs: dict) -> np.ndarray:
-    """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of the titles."""
+    """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of
+    the titles."""
     losses, of = blocks(*runs), np.array(texts(runs[0]))
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 

@@ -1,8 +1,8 @@
 """A claim of the paper, and the statements that it makes about a model.
 
-A statement is one number: where the claim places it, and what was measured. A claim holds on a model if all of its
-statements do, does not hold if one of them does not, and is not decided otherwise. What could not have come out
-otherwise decides nothing.
+A statement is one number: where the claim places it, and what was measured. A claim holds on a
+model if all of its statements do, does not hold if one of them does not, and is not decided
+otherwise. What could not have come out otherwise decides nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +47,8 @@ class Statement:
         measured_on: the training, and how many seeds and samples the number is over.
         factor: s.
         metric: the metric of the number; may be empty.
-        region: where the claim places the number; None if no interval decides, as it cannot be tested on the model.
+        region: where the claim places the number; None if no interval decides, as it cannot be
+            tested on the model.
         paper: the paper's number; None if it states none.
         beside: names and printed values of numbers that belong to it.
         unit, digits, signed: how the number is printed.
@@ -103,7 +104,8 @@ class Claim:
         text: the claim.
         where: the part of the paper that makes it.
         tests: what is measured.
-        takes: what it takes to test the claim; printed where no model has a record that could decide it.
+        takes: what it takes to test the claim; printed where no model has a record that could
+            decide it.
     """
 
     key: str
@@ -118,7 +120,8 @@ class Claim:
 
 
 def overall(statements: Iterable[Statement]) -> str:
-    """The verdict on a claim: that it does not hold if one statement does not, else the weakest of them."""
+    """The verdict on a claim: that it does not hold if one statement does not, else the weakest of
+    them."""
     verdicts = {statement.verdict for statement in statements}
     return next(
         (
@@ -144,10 +147,12 @@ def decided(statements: Iterable[Statement]) -> list[Statement]:
 def at_papers_n_hat(
     experiment: str,
 ) -> Callable[[Callable[[Results, Comparison, Row], Iterable[Statement]]], Test]:
-    """Decorates (results, rows that compare, DPRoPE's row at one factor) → statements, so that it becomes a test.
+    """Decorates (results, rows that compare, DPRoPE's row at one factor) → statements, so that it
+    becomes a test.
 
-    DPRoPE is taken at the paper's n̂ alone, 5/8 of d at s = 2 and 1/2 at s = 4, whatever scores best. Fine-tuned models
-    are taken first, and those without training if fine-tuned ones give no statement.
+    DPRoPE is taken at the paper's n̂ alone, 5/8 of d at s = 2 and 1/2 at s = 4, whatever scores
+    best. Fine-tuned models are taken first, and those without training if fine-tuned ones give no
+    statement.
     """
 
     def decorate(statements: Callable[[Results, Comparison, Row], Iterable[Statement]]) -> Test:
@@ -172,7 +177,8 @@ def at_papers_n_hat(
 
 
 def measured_on(trained: bool, number: Estimate, sample: str) -> str:
-    """The training, and how many seeds and samples a number is over, as "fine-tuned, 3 seeds, 8 texts"."""
+    """The training, and how many seeds and samples a number is over, as "fine-tuned, 3 seeds, 8
+    texts"."""
     words = [dict(STATES)[trained]] + [seed_count(number.seeds)] * trained
     if number.samples:
         words.append(f"{number.samples:,} {sample}{'s' * (number.samples > 1)}")

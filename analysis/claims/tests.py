@@ -1,7 +1,7 @@
 """What tests each kind of claim: functions from the records of a model to statements.
 
-A claim is tested against the paper's own rivals, at the paper's own setting. Both are fixed before anything is
-measured: the best of several is never picked by its score.
+A claim is tested against the paper's own rivals, at the paper's own setting. Both are fixed before
+anything is measured: the best of several is never picked by its score.
 """
 
 import math
@@ -36,14 +36,16 @@ SAMPLES = {
     "ruler": "task",
 }  # of a benchmark: what it averages
 
-# Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such folder.
+# Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such
+# folder.
 losses = discovery.module("analysis.beyond.loss_by_position")
 
 
 def difference(
     row: Row, other: Row, rows: Comparison, experiment: str, metric: str, region: Region, **more
 ) -> Statement:
-    """That a row's score minus another's lies in a region; the two scores stand beside it, unless `more` has others."""
+    """That a row's score minus another's lies in a region; the two scores stand beside it, unless
+    `more` has others."""
     of, names = getattr(metrics, experiment), [each.setting.name for each in (row, other)]
     gap = row_differences.between(row, other, experiment, of, metric, rows)
     means = [printed(Score(each.scores(of)[metric].mean)) for each in (row, other)]
@@ -58,8 +60,8 @@ def difference(
 def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
     """That a row's loss beyond L minus another's lies in a region.
 
-    Beside it stand the same within L, and the difference of the two: what a method loses in both alike, it does not
-    lose by extending.
+    Beside it stand the same within L, and the difference of the two: what a method loses in both
+    alike, it does not lose by extending.
     """
     names, places = (
         [each.setting.name for each in (row, other)],
@@ -80,7 +82,8 @@ def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
 
 
 def published_numbers(results: Results) -> Iterator[Statement]:
-    """The paper's disturbances against those recomputed in float32, for a model of the paper's geometry."""
+    """The paper's disturbances against those recomputed in float32, for a model of the paper's
+    geometry."""
     if results.model.plain != published.GEOMETRY:
         return
     for setting, paper, average in disturbance.recomputed(disturbance.FLOAT32):
@@ -107,9 +110,11 @@ def published_numbers(results: Results) -> Iterator[Statement]:
 
 
 def least(results: Results) -> Iterator[Statement]:
-    """DPRoPE's disturbance at t = 0 against that of each of the paper's rivals; nothing here is random.
+    """DPRoPE's disturbance at t = 0 against that of each of the paper's rivals; nothing here is
+    random.
 
-    At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be above PI's.
+    At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
+    above PI's.
     """
     geometry = results.model.plain
     pairs = [
@@ -137,10 +142,12 @@ def least(results: Results) -> Iterator[Statement]:
 
 
 def order_loss(results: Results) -> list[Statement]:
-    """The central claim: DPRoPE at t = 0 has the least disturbance, and so less loss beyond L than the other methods.
+    """The central claim: DPRoPE at t = 0 has the least disturbance, and so less loss beyond L than
+    the other methods.
 
-    The others are the paper's rivals and DPRoPE at the paper's n̂. A correlation over a few methods, or over selections
-    of pairs that contain each other, would rest on no sample. Fine-tuned models are taken first, as in the paper.
+    The others are the paper's rivals and DPRoPE at the paper's n̂. A correlation over a few
+    methods, or over selections of pairs that contain each other, would rest on no sample.
+    Fine-tuned models are taken first, as in the paper.
     """
     for trained, _ in reversed(STATES):
         statements = []
@@ -161,7 +168,8 @@ def order_loss(results: Results) -> list[Statement]:
 
 
 def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
-    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂; none without beyond/."""
+    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂;
+    none without beyond/."""
     for factor in losses.measured_factors(results) if losses else ():
         if rows := losses.sampled(results, factor, trained):
             yield (
@@ -175,7 +183,8 @@ def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, flo
 
 
 def ahead(experiment: str) -> Test:
-    """DPRoPE is ahead of every rival at every factor in a benchmark's average, and on short text as good as ever."""
+    """DPRoPE is ahead of every rival at every factor in a benchmark's average, and on short text as
+    good as ever."""
 
     @at_papers_n_hat(experiment)
     def test(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
@@ -198,12 +207,14 @@ def ahead(experiment: str) -> Test:
 
 
 def is_miniature(rows: Comparison) -> bool:
-    """Whether the benchmark was generated in the form of the real one, which tests code and no claim."""
+    """Whether the benchmark was generated in the form of the real one, which tests code and no
+    claim."""
     return bool(rows) and "benchmark" in rows.first
 
 
 def less_loss(results: Results) -> list[Statement]:
-    """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities are."""
+    """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities
+    are."""
     statements = []
     for rows, factor, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
@@ -213,7 +224,8 @@ def less_loss(results: Results) -> list[Statement]:
 
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
-    """The paper's rivals at DPRoPE's factor, but for CLEX, which learns too little in so few steps."""
+    """The paper's rivals at DPRoPE's factor, but for CLEX, which learns too little in so few
+    steps."""
     plain = rows.only(lambda row: row.setting.plain())
     methods = [method for method in published.rivals(experiment) if not rope.get(method).start]
     rivals = [plain.find(method, None, ours.setting.factor) for method in methods]
@@ -221,10 +233,12 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
 
 
 def costs_nothing(results: Results) -> list[Statement]:
-    """DPRoPE's times of a training step and of a forward pass are no more than PI's, within the margin.
+    """DPRoPE's times of a training step and of a forward pass are no more than PI's, within the
+    margin.
 
-    The paper's times show no difference, so the margin is half a unit of their last digit. Both methods run the same
-    operators on numbers of the same size, so that only a fault could make a difference.
+    The paper's times show no difference, so the margin is half a unit of their last digit. Both
+    methods run the same operators on numbers of the same size, so that only a fault could make a
+    difference.
     """
     statements = _times(results, rope.PROPOSED, Region(high=1 + published.time_resolution()))
     return [
@@ -268,13 +282,15 @@ def least_is_below(values: list[float], paper: dict[float, float]) -> Regions:
 
 
 def alike(values: list[float], paper: dict[float, float]) -> Regions:
-    """The score at every value equals that at the reference, within the spread of the paper's own numbers."""
+    """The score at every value equals that at the reference, within the spread of the paper's own
+    numbers."""
     margin = max(paper.values()) - min(paper.values())
     return {value: (Region(-margin, margin), 0.0) for value in values}
 
 
 def alike_but_excess(values: list[float], paper: dict[float, float]) -> Regions:
-    """The score at b = EXCESS is below that at the reference; at every other b it is equal, as in :func:`alike`."""
+    """The score at b = EXCESS is below that at the reference; at every other b it is equal, as in
+    :func:`alike`."""
     others = alike(
         [v for v in values if v != EXCESS], {v: score for v, score in paper.items() if v != EXCESS}
     )
@@ -282,10 +298,12 @@ def alike_but_excess(values: list[float], paper: dict[float, float]) -> Regions:
 
 
 def ablated(experiment: str, option: str, regions: Callable[[list[float], dict], Regions]) -> Test:
-    """The last metric at each value of an option minus that at a reference value: the paper's own b, or the greatest n̂.
+    """The last metric at each value of an option minus that at a reference value: the paper's own
+    b, or the greatest n̂.
 
     Args:
-        regions: from the other values, and the paper's scores by value, to those that have a statement.
+        regions: from the other values, and the paper's scores by value, to those that have a
+            statement.
     """
     own, symbol = INTERVALS if option == "intervals" else None, SYMBOLS[option]
 
@@ -325,7 +343,8 @@ def ablated(experiment: str, option: str, regions: Callable[[list[float], dict],
 
 
 def collapse_in_loss(results: Results) -> list[Statement]:
-    """Two statements at each factor: the unextended model loses beyond L, and DPRoPE loses less there than it."""
+    """Two statements at each factor: the unextended model loses beyond L, and DPRoPE loses less
+    there than it."""
     statements = []
     for rows, factor, ours in _on_books(results, trained=False):
         original = rows.find(rope.ORIGINAL, {}, factor)
@@ -348,7 +367,8 @@ def collapse_in_loss(results: Results) -> list[Statement]:
 
 @at_papers_n_hat("passkey")
 def collapse_in_passkeys(results: Results, rows: Comparison, ours: Row) -> Iterator[Statement]:
-    """Two statements at each factor: the unextended model loses keys from L to L', and DPRoPE keeps a greater share.
+    """Two statements at each factor: the unextended model loses keys from L to L', and DPRoPE keeps
+    a greater share.
 
     None of a model that misses keys at L already: its keys beyond L test nothing.
     """
@@ -390,7 +410,8 @@ def _original(results: Results, experiment: str, ours: Row) -> Row | None:
 
 
 def share(scores: Scores, whole: str, rest: str) -> Estimate:
-    """One score in per cent of another, with independent errors (delta method); none if one of the two has none."""
+    """One score in per cent of another, with independent errors (delta method); none if one of the
+    two has none."""
     of, kept = scores[whole], scores[rest]
     times, (below, above) = 100 / of.mean, Estimate.of(kept).errors
     less, more = Estimate.of(of).errors  # a larger whole makes a smaller share

@@ -1,1 +1,2 @@
-"""What this project adds to the paper: further methods, GGUF files, factors learned by gradients."""
+"""What this project adds to the paper: further methods, GGUF files, factors learned by
+gradients."""

@@ -1,12 +1,13 @@
 """Extend a GGUF file, quantised or not; the bytes of its tensors stay as they are.
 
-For some architectures llama.cpp divides the inverse frequency θ_i by entry i of the tensor ``rope_freqs.weight``. There
-λ_i = θ_i/θ̂_i expresses any method. For the others llama.cpp has metadata keys for a common divisor, another base and
-YaRN, and every other method is refused. Entry i is dimension pair i: GGUF permutes a Llama's rows of W_q and W_k so
-that the two dimensions of a pair are adjacent, and keeps the order of the pairs.
+For some architectures llama.cpp divides the inverse frequency θ_i by entry i of the tensor
+``rope_freqs.weight``. There λ_i = θ_i/θ̂_i expresses any method. For the others llama.cpp has
+metadata keys for a common divisor, another base and YaRN, and every other method is refused. Entry
+i is dimension pair i: GGUF permutes a Llama's rows of W_q and W_k so that the two dimensions of a
+pair are adjacent, and keeps the order of the pairs.
 
-Files are read and written by the package gguf. Source: the specification of GGUF 3, docs/gguf.md in the repository of
-ggml.
+Files are read and written by the package gguf. Source: the specification of GGUF 3, docs/gguf.md in
+the repository of ggml.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 
 FREQS = "rope_freqs.weight"
-# Which architecture takes which scaling; tried on a small random model of each with llama-cpp-python 0.3.36.
+# Which architecture takes which scaling; tried on a small random model of each with
+# llama-cpp-python 0.3.36.
 TAKES_ANY = (
     "llama",
     "granite",
@@ -32,8 +34,8 @@ TAKES_ANY = (
     "exaone4",
 )  # by rope_freqs.weight; "llama" has Mistral, too
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
-# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not load. Left out is
-# deepseek2, whose divisor and YaRN change the scale of the attention, too.
+# These take only a common divisor, another base or YaRN; given a tensor of factors, they do not
+# load. Left out is deepseek2, whose divisor and YaRN change the scale of the attention, too.
 TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "qwen3moe", "stablelm", "olmo", "olmo2", "olmoe", "gemma", "gemma2",
               "starcoder2", "command-r", "smollm3", "seed_oss", "glm4", "glm4moe", "chatglm", "phi2", "gptneox",
               "falcon", "nemotron", "ernie4_5", "hunyuan-dense")  # fmt: skip
@@ -53,8 +55,8 @@ def extend_gguf(
         `output`.
 
     Raises:
-        InputError: the file is missing or scaled already, llama.cpp cannot apply this method to its architecture, an
-            option is wrong, or `output` exists.
+        InputError: the file is missing or scaled already, llama.cpp cannot apply this method to its
+            architecture, an option is wrong, or `output` exists.
     """
     rope.check_fixed(method)
     reader = _read(Path(source))
@@ -223,7 +225,8 @@ def _write(
     tensors: dict[str, np.ndarray],
     float32: bool = False,
 ) -> None:
-    """Write the file with these keys set and these tensors added; its own tensors as they are, or in float32."""
+    """Write the file with these keys set and these tensors added; its own tensors as they are, or
+    in float32."""
     types = gguf.GGUFValueType
     kinds = {str: types.STRING, int: types.UINT32, float: types.FLOAT32}
     fields = {

@@ -1,8 +1,10 @@
-"""Learn the inverse frequencies and the attention factor of a model by gradients, with its weights frozen.
+"""Learn the inverse frequencies and the attention factor of a model by gradients, with its weights
+frozen.
 
-Stock rotary embeddings compute under ``no_grad`` from buffers. :func:`learning` replaces them by embeddings that call
-the same code on inverse frequencies and an attention factor that gradients reach. So every architecture computes what
-it does with a fixed embedding: the same operators in the same precision, with angles in float32.
+Stock rotary embeddings compute under ``no_grad`` from buffers. :func:`learning` replaces them by
+embeddings that call the same code on inverse frequencies and an attention factor that gradients
+reach. So every architecture computes what it does with a fixed embedding: the same operators in the
+same precision, with angles in float32.
 """
 
 from __future__ import annotations
@@ -23,28 +25,32 @@ from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import layer_type, text_config
 from ..huggingface.embedding import rotary_modules
 
-# How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention factor _ATTENTION.
+# How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention
+# factor _ATTENTION.
 _WIDEST, _ATTENTION = 0.3, 0.03
 
 
 class Factors:
-    """λ_i = θ_i/θ̂_i and the attention factor, learned as moves of their logarithms so that none becomes negative.
+    """λ_i = θ_i/θ̂_i and the attention factor, learned as moves of their logarithms so that none
+    becomes negative.
 
-    A move of 1 turns a pair by one radian at a distance of L, but changes no log λ_i by more than 0.3. These units are
-    needed because the loss as a function of log λ_i has valleys as narrow as 1/(θ̂_i·Δ), where Δ is a distance that
-    attention covers. A step that suits a slow pair would throw a fast pair from valley to valley. Measured in moves,
-    all pairs take steps of the same size.
+    A move of 1 turns a pair by one radian at a distance of L, but changes no log λ_i by more than
+    0.3. These units are needed because the loss as a function of log λ_i has valleys as narrow as
+    1/(θ̂_i·Δ), where Δ is a distance that attention covers. A step that suits a slow pair would
+    throw a fast pair from valley to valley. Measured in moves, all pairs take steps of the same
+    size.
 
-    The values stay on the CPU, where a stock embedding is computed from its configuration too. So the learned inverse
-    frequencies equal, to the last bit, those of the method `factors` given :attr:`values`.
+    The values stay on the CPU, where a stock embedding is computed from its configuration too. So
+    the learned inverse frequencies equal, to the last bit, those of the method `factors` given
+    :attr:`values`.
 
     Args:
         geometry: the pre-trained RoPE.
         scaling: the starting point.
 
     Attributes:
-        moves: float32 [d/2 + 1] with gradients, zero at first: one for each log λ_i, and last one for the logarithm of
-            the attention factor.
+        moves: float32 [d/2 + 1] with gradients, zero at first: one for each log λ_i, and last one
+            for the logarithm of the attention factor.
     """
 
     def __init__(self, geometry: RopeGeometry, scaling: RopeScaling) -> None:
@@ -82,7 +88,8 @@ class Factors:
 
     @property
     def values(self) -> tuple[list[float], float]:
-        """The factors λ_i and the method's attention factor, as `factors` takes them; they survive JSON exactly."""
+        """The factors λ_i and the method's attention factor, as `factors` takes them; they survive
+        JSON exactly."""
         *factors, attention_factor = self.logarithms.detach().exp().tolist()
         return factors, attention_factor / self._before
 
@@ -93,7 +100,8 @@ class LearnedRotaryEmbedding(nn.Module):
     Args:
         stock: the embedding it replaces.
         factors: shared by all embeddings of a model.
-        layers: the layer type to learn, where RoPE differs by layer type; other types stay as they are.
+        layers: the layer type to learn, where RoPE differs by layer type; other types stay as they
+            are.
     """
 
     def __init__(self, stock: nn.Module, factors: Factors, layers: str | None = None) -> None:
@@ -123,7 +131,8 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     Afterwards the embedding is stock again; the weights stay frozen.
 
     Raises:
-        InputError: the model has no rotary embedding, or one that does not compute from its inverse frequencies.
+        InputError: the model has no rotary embedding, or one that does not compute from its inverse
+            frequencies.
     """
     clex.remove(model)
     model.requires_grad_(False)

@@ -1,13 +1,15 @@
 """CLEX (continuous length extrapolation, Chen et al. 2023) in a loaded model.
 
-One embedding, shared by all layers, holds the two matrices of the neural ODE in :mod:`core.clex.ode`.
+One embedding, shared by all layers, holds the two matrices of the neural ODE in
+:mod:`core.clex.ode`.
 
-Training draws a factor t and random positions up to t times the sequence length, so that one model learns all factors.
-Each forward pass has one draw; within :func:`drawing` each sample has its own.
+Training draws a factor t and random positions up to t times the sequence length, so that one model
+learns all factors. Each forward pass has one draw; within :func:`drawing` each sample has its own.
 
-Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless :func:`at_length` states another.
-Use :func:`at_length` where a result must not depend on what else is in the batch, and where a text is read in chunks or
-continued: what a cache holds was computed at one t, and a pass at another is refused.
+Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless
+:func:`at_length` states another. Use :func:`at_length` where a result must not depend on what else
+is in the batch, and where a text is read in chunks or continued: what a cache holds was computed at
+one t, and a pass at another is refused.
 """
 
 from __future__ import annotations
@@ -43,16 +45,19 @@ def install(
     factor: float,
     weights: str | os.PathLike | None = None,
 ) -> PreTrainedModel:
-    """Give a loaded model the CLEX embedding, in place; its context length becomes `factor` times L.
+    """Give a loaded model the CLEX embedding, in place; its context length becomes `factor` times
+    L.
 
     Args:
         geometry: the pre-trained RoPE.
-        factor: s = L'/L; an export of the model, loaded without this repository, has the fixed scale of t = ⌈s⌉.
-        weights: a file that :func:`save` wrote, or a directory that holds one; None for untrained matrices.
+        factor: s = L'/L; an export of the model, loaded without this repository, has the fixed
+            scale of t = ⌈s⌉.
+        weights: a file that :func:`save` wrote, or a directory that holds one; None for untrained
+            matrices.
 
     Raises:
-        InputError: the weights are missing or belong to another geometry, the model's embedding is unlike Llama's, or
-            the factor is too large.
+        InputError: the weights are missing or belong to another geometry, the model's embedding is
+            unlike Llama's, or the factor is too large.
     """
     stock = [rotary for _, _, rotary in rotary_modules(model)]
     if len(stock) != 1 or not _is_llama_style(stock[0]):
@@ -80,7 +85,8 @@ def remove(model: nn.Module) -> None:
 
 
 def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
-    """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its directory."""
+    """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its
+    directory."""
     if (Path(directory) / FILE).is_file():
         geometry = rope_geometry(model)
         longer = text_config(model.config).max_position_embeddings
@@ -133,7 +139,8 @@ def at_length(model: nn.Module, length: int) -> AbstractContextManager[None]:
 
 
 def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> AbstractContextManager[None]:
-    """Inside the context, row r of every training pass has the t and positions drawn for sample `samples[r]`.
+    """Inside the context, row r of every training pass has the t and positions drawn for sample
+    `samples[r]`.
 
     A model without CLEX stays as it is.
     """
@@ -158,7 +165,8 @@ def _setting(
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> None:
-    """Cast the matrices, which otherwise stay float32, for an optimizer that needs all weights in one dtype.
+    """Cast the matrices, which otherwise stay float32, for an optimizer that needs all weights in
+    one dtype.
 
     A model without CLEX stays as it is.
     """
@@ -170,7 +178,8 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
 def from_weights(
     geometry: RopeGeometry, factor: float, weights: str | os.PathLike | None
 ) -> RopeScaling:
-    """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to install them in a model.
+    """What the registry of methods returns for trained weights: θ̂ at t = ⌈factor⌉, and how to
+    install them in a model.
 
     Raises:
         InputError: no weights, or any of the reasons of :func:`install`.
@@ -186,14 +195,16 @@ def from_weights(
 
 
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
-    """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors, atomically."""
+    """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors,
+    atomically."""
     installed = _installed(model)
     assert installed is not None  # see is_installed
     rotary = installed[2]
     tensors = {
         name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")
     }
-    # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights should be equal files.
+    # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights
+    # should be equal files.
     trained_for = {"max_factor": rotary.max_factor, "geometry": rotary.geometry.to_dict()}
     return files.write(
         Path(directory) / FILE,
@@ -205,7 +216,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     """The embedding that :func:`save` wrote, not yet in a model.
 
     Raises:
-        InputError: there is no file, :func:`save` did not write it, or it was trained for another geometry.
+        InputError: there is no file, :func:`save` did not write it, or it was trained for another
+            geometry.
     """
     file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
@@ -254,7 +266,8 @@ def _words(geometry: RopeGeometry) -> str:
 
 
 def _is_llama_style(stock: nn.Module) -> bool:
-    """Whether an embedding orders pairs as :func:`cos_sin` does (Cohere interleaves them) and has one layer type."""
+    """Whether an embedding orders pairs as :func:`cos_sin` does (Cohere interleaves them) and has
+    one layer type."""
     if not hasattr(stock, "inv_freq"):
         return False
     inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]

@@ -1,16 +1,20 @@
-"""CLEX's neural ODE (Chen et al. 2023): the inverse frequencies as a continuous function of the scaling factor t.
+"""CLEX's neural ODE (Chen et al. 2023): the inverse frequencies as a continuous function of the
+scaling factor t.
 
 The state is z = ln θ̂, one number per pair, with z(1) = ln θ. With α(t) = 2t − 1,
 
-    dz/dt = W_down · tanh(W_up · (z + ln n)) + ṅ/n,        ln n_i = ln θ_i − 2i/(d−2) · ln α   (NTK-aware scaling),
+    dz/dt = W_down · tanh(W_up · (z + ln n)) + ṅ/n,        ln n_i = ln θ_i − 2i/(d−2) · ln α
+    (NTK-aware scaling),
 
-for pairs i = 0 … d/2 − 1. The classical Runge-Kutta method (RK4) solves it in steps of 0.01. Since ṅ/n integrates
-to ln n in closed form, z = ln n + W_down·S, where S has the width of the hidden layer and obeys
+for pairs i = 0 … d/2 − 1. The classical Runge-Kutta method (RK4) solves it in steps of 0.01. Since
+ṅ/n integrates to ln n in closed form, z = ln n + W_down·S, where S has the width of the hidden
+layer and obeys
 
     dS/dt = tanh(M·S + p + q·ln α),     S(1) = 0,     M = W_up·W_down,  p + q·ln α = 2·W_up·ln n.
 
-RK4 commutes with linear maps, so solving for S solves for z, with one small product per stage instead of two. The
-gradient goes back through RK4's stages by hand, which avoids an autograd graph of thousands of nodes.
+RK4 commutes with linear maps, so solving for S solves for z, with one small product per stage
+instead of two. The gradient goes back through RK4's stages by hand, which avoids an autograd graph
+of thousands of nodes.
 """
 
 from __future__ import annotations
@@ -39,8 +43,8 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         t: the scaling factor, at least 1; at 1 the result is the pre-trained θ.
 
     Raises:
-        InputError: the geometry has a single pair, for which NTK-aware scaling is not defined; the matrices have
-            other shapes; or t is below 1.
+        InputError: the geometry has a single pair, for which NTK-aware scaling is not defined; the
+            matrices have other shapes; or t is below 1.
     """
     check_number(t, "the scaling factor t", least=1)
     if geometry.pairs < 2:
@@ -60,9 +64,11 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
 
 
 class _RungeKutta(torch.autograd.Function):
-    """(M, p, q, t) → S(t), by RK4 on v = M·S; the four stages of every step are kept for the gradient.
+    """(M, p, q, t) → S(t), by RK4 on v = M·S; the four stages of every step are kept for the
+    gradient.
 
-    It uses NumPy because a stage is a few microseconds of arithmetic, less than torch's dispatch costs.
+    It uses NumPy because a stage is a few microseconds of arithmetic, less than torch's dispatch
+    costs.
     """
 
     @staticmethod

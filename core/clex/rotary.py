@@ -1,4 +1,5 @@
-"""CLEX's rotary embedding: its scale is random in training and follows the input's length in evaluation."""
+"""CLEX's rotary embedding: its scale is random in training and follows the input's length in
+evaluation."""
 
 from __future__ import annotations
 
@@ -18,16 +19,20 @@ Draw = tuple[int, torch.Tensor]  # t, and a sample's positions
 
 
 class ClexRotaryEmbedding(nn.Module):
-    """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows, length, d].
+    """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows,
+    length, d].
 
     Attributes:
-        stock: the embedding it replaces, at one fixed factor; a load without this repository computes with it.
-        up, down: W_up [λd, d/2] and W_down [d/2, λd]; they stay float32 when the model is cast, unless
-            :func:`core.clex.narrow` casts them. W_down starts at zero, so the scale starts as NTK-aware scaling.
+        stock: the embedding it replaces, at one fixed factor; a load without this repository
+            computes with it.
+        up, down: W_up [λd, d/2] and W_down [d/2, λd]; they stay float32 when the model is cast,
+            unless :func:`core.clex.narrow` casts them. W_down starts at zero, so the scale starts
+            as NTK-aware scaling.
         max_factor: the largest t, in training and in evaluation.
         pinned: the t of every forward pass in evaluation; None to take it from the length.
-        drawn: gives every row of a training pass its own t and positions; its argument is a function that makes one
-            draw from a generator. None for one draw per pass, from torch's global generator.
+        drawn: gives every row of a training pass its own t and positions; its argument is a
+            function that makes one draw from a generator. None for one draw per pass, from torch's
+            global generator.
     """
 
     def __init__(
@@ -52,7 +57,8 @@ class ClexRotaryEmbedding(nn.Module):
         self, x: torch.Tensor, position_ids: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         if self.training:
-            # This is the sequence's length; with padding or packed documents, positions are smaller.
+            # This is the sequence's length; with padding or packed documents, positions are
+            # smaller.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
             draws = (
                 self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
@@ -70,8 +76,9 @@ class ClexRotaryEmbedding(nn.Module):
     def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
         """t, uniform in 1 … max_factor, and positions that do not decrease, float32 [length].
 
-        The first position is 0; a random subset of those up to t·length − 1 follows. For a sequence of k·L tokens they
-        are divided by k, so that they stay below t·L. The last is ⌊t·length / k⌋ − 1, as in the authors' code.
+        The first position is 0; a random subset of those up to t·length − 1 follows. For a sequence
+        of k·L tokens they are divided by k, so that they stay below t·L. The last is ⌊t·length / k⌋
+        − 1, as in the authors' code.
 
         Args:
             generator: on the CPU; None for torch's global one.
@@ -92,7 +99,8 @@ class ClexRotaryEmbedding(nn.Module):
         return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
 
     def factor(self, position_ids: torch.Tensor) -> int:
-        """The t of a forward pass in evaluation; InputError if keys in a cache were computed at another."""
+        """The t of a forward pass in evaluation; InputError if keys in a cache were computed at
+        another."""
         first, last = int(position_ids.min()), int(position_ids.max())
         t = self.pinned or self.factor_at(last + 1)
         if first and not self.pinned and self.factor_at(first) != t:
@@ -116,7 +124,8 @@ class ClexRotaryEmbedding(nn.Module):
         return solutions[t]
 
     def scaling(self, factor: float) -> RopeScaling:
-        """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds max_factor."""
+        """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds
+        max_factor."""
         t = math.ceil(factor - 1e-9)
         if t > self.max_factor:
             raise InputError(
@@ -134,9 +143,10 @@ class ClexRotaryEmbedding(nn.Module):
 class Draws:
     """The random draws of a run's samples, by each sample's place in the data.
 
-    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone: not on which process
-    computes it, how many samples share its batch, or where the run was resumed. Every process generates the draws of
-    all samples in order, which costs a millisecond or two each.
+    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone:
+    not on which process computes it, how many samples share its batch, or where the run was
+    resumed. Every process generates the draws of all samples in order, which costs a millisecond or
+    two each.
     """
 
     def __init__(self, seed: int) -> None:
@@ -146,7 +156,8 @@ class Draws:
 
     def _begin(self) -> None:
         self._generator, self._next = torch.Generator().manual_seed(self._seed), 0
-        # Single-process runs once drew from torch's global generator, after the data loader. This keeps their draws.
+        # Single-process runs once drew from torch's global generator, after the data loader. This
+        # keeps their draws.
         torch.empty((), dtype=torch.int64).random_(generator=self._generator)
 
     def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:

@@ -1,1 +1,2 @@
-"""The checkpoints and models of Hugging Face transformers: their configuration, rotary embedding and files."""
+"""The checkpoints and models of Hugging Face transformers: their configuration, rotary embedding
+and files."""

@@ -1,8 +1,10 @@
-"""Attention by SDPA in memory that is linear in the number of tokens, where transformers' own is quadratic.
+"""Attention by SDPA in memory that is linear in the number of tokens, where transformers' own is
+quadratic.
 
-No kernel of CUDA takes both float32 and grouped queries, so SDPA falls back to plain products, and their scores of all
-heads, [heads, tokens, tokens]. With keys repeated for each query, a kernel takes them. And a mask of many queries is
-copied as numbers, four bytes for each pair of tokens; a part of the queries needs a part of it.
+No kernel of CUDA takes both float32 and grouped queries, so SDPA falls back to plain products, and
+their scores of all heads, [heads, tokens, tokens]. With keys repeated for each query, a kernel
+takes them. And a mask of many queries is copied as numbers, four bytes for each pair of tokens; a
+part of the queries needs a part of it.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ def sdpa(module, query, key, value, attention_mask, **how) -> tuple[torch.Tensor
 
     Args:
         query: [batch, heads, queries, head dimension].
-        key, value: [batch, key heads, tokens, head dimension]; the heads are a multiple of the key heads.
+        key, value: [batch, key heads, tokens, head dimension]; the heads are a multiple of the key
+            heads.
         attention_mask: None, or [batch, 1 or heads, queries, tokens].
         how: whatever else a model gives, such as `scaling`.
 

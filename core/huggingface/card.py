@@ -1,4 +1,5 @@
-"""The model card of an export, its README.md: what was extended and how, how to serve it, the licence."""
+"""The model card of an export, its README.md: what was extended and how, how to serve it, the
+licence."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ To check one, compare its loss on a text of L' tokens with that of transformers.
 
 
 def before(rope_type: str) -> str:
-    """What a method of this project divides, in words, by the type of RoPE that the base model has."""
+    """What a method of this project divides, in words, by the type of RoPE that the base model
+    has."""
     of_two = (
         ": those of its long factors, now for prompts of every length"
         if rope_type == "longrope"
@@ -71,8 +73,8 @@ def base(source: str) -> tuple[str, ModelCardData]:
     """The name of a model, and what an export's card keeps of its card's metadata.
 
     Args:
-        source: a checkpoint's directory, also one in the hub's cache, whose path holds the model's name; or a name on
-            the hub, whose card is not read.
+        source: a checkpoint's directory, also one in the hub's cache, whose path holds the model's
+            name; or a name on the hub, whose card is not read.
     """
     path = Path(source).resolve()
     cached = re.search(r"/models--([^/]+)--([^/]+)/snapshots/", f"{path}/")
@@ -96,7 +98,8 @@ def write(
     of: tuple[str, ModelCardData],
     unextended: PreTrainedConfig | None = None,
 ) -> None:
-    """Write the card of a model that was extended; the base model's, if it was copied, gets another name.
+    """Write the card of a model that was extended; the base model's, if it was copied, gets another
+    name.
 
     Args:
         directory: the export.

@@ -1,4 +1,5 @@
-"""The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying them."""
+"""The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying
+them."""
 
 from __future__ import annotations
 
@@ -36,19 +37,23 @@ _KEPT = ("config.json", "generation_config.json", "README.md", "README.base.md",
          "USE_POLICY*", "tokenizer*.json", "tokenizer*.model", "special_tokens_map.json", "added_tokens.json",
          "vocab.json", "vocab.txt", "merges.txt", "*.tiktoken", "tekken.json", "spiece.model", "sentencepiece*.model",
          "chat_template.j*", "additional_chat_templates/*.jinja", "*processor_config.json")  # fmt: skip
-_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how torch.save's files begin that are no zip archives
+# how torch.save's files begin that are no zip archives
+_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REMEDY = "give a complete checkpoint, as save_pretrained writes it"
 
 
 def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
-    """The configuration of a checkpoint and its model without weights, after checking all that would be copied.
+    """The configuration of a checkpoint and its model without weights, after checking all that
+    would be copied.
 
-    The weights are those that ``from_pretrained`` would open. Their names and shapes come from the headers of
-    safetensors files and must fill the model; pickled and quantised ones are only checked to be whole.
+    The weights are those that ``from_pretrained`` would open. Their names and shapes come from the
+    headers of safetensors files and must fill the model; pickled and quantised ones are only
+    checked to be whole.
 
     Raises:
-        InputError: the directory, a readable configuration or its context length is missing, the model's class is code
-            of the checkpoint's own, or the weights are incomplete, another model's, or only an adapter.
+        InputError: the directory, a readable configuration or its context length is missing, the
+            model's class is code of the checkpoint's own, or the weights are incomplete, another
+            model's, or only an adapter.
     """
     if not (source / "config.json").is_file():
         raise InputError(
@@ -86,7 +91,8 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
 
 
 def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
-    """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and nothing else.
+    """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and
+    nothing else.
 
     A progress bar in bytes shows on a terminal.
 
@@ -150,7 +156,8 @@ def _kept(source: Path) -> list[Path]:
 
 
 def _check_file(file: Path, source: Path) -> None:
-    """Raise InputError if a file to copy is missing, a link to somewhere else, or a JSON file that holds none."""
+    """Raise InputError if a file to copy is missing, a link to somewhere else, or a JSON file that
+    holds none."""
     target, home = file.resolve(), source.resolve()
     if not (
         target.is_relative_to(home) or target.is_relative_to(home.parent.parent / "blobs")
@@ -165,7 +172,8 @@ def _check_file(file: Path, source: Path) -> None:
 
 
 def tensors(source: Path, config: PreTrainedConfig) -> dict[str, torch.Tensor]:
-    """The tensors in a checkpoint's files by name, without their values; none of pickled ones, which are not read."""
+    """The tensors in a checkpoint's files by name, without their values; none of pickled ones,
+    which are not read."""
     first, *shards = _weights(source, config)
     headers = {file.name: header(file) for file in shards or [first]}
     for name, shard in (_map(first) if shards else {}).items():
@@ -199,7 +207,8 @@ def header(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | None:
-    """What transformers, which knows older names of weights, cannot fill of a model with these tensors; or None."""
+    """What transformers, which knows older names of weights, cannot fill of a model with these
+    tensors; or None."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -216,7 +225,8 @@ def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | 
 
 
 def misfit(info: dict, *kinds: str) -> str | None:
-    """The first of these kinds of keys ("missing", …) in the loading info of ``from_pretrained``, in words; or None."""
+    """The first of these kinds of keys ("missing", …) in the loading info of ``from_pretrained``,
+    in words; or None."""
     for kind in kinds:  # a mismatched key comes as a tuple with its shapes
         if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{kind}_keys"]):
             return f"{len(keys)} {kind}, for example {keys[0]}"

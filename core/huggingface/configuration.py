@@ -1,9 +1,11 @@
-"""Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint computes the same.
+"""Write a scaling into a Hugging Face configuration, so that every engine that loads the checkpoint
+computes the same.
 
-Any per-pair scaling, one on top of another too, can be written as the stock type ``longrope``, whose inverse
-frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the scaling fully, that one is
-written, because more engines know it. Transformers 5 reads ``rope_parameters``; transformers 4 and most engines read
-``rope_scaling`` and ``rope_theta``; a written configuration has both.
+Any per-pair scaling, one on top of another too, can be written as the stock type ``longrope``,
+whose inverse frequencies are 1 / (factor_i · base^(2i/d)). Where another stock type describes the
+scaling fully, that one is written, because more engines know it. Transformers 5 reads
+``rope_parameters``; transformers 4 and most engines read ``rope_scaling`` and ``rope_theta``; a
+written configuration has both.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 
-# Our own key: it keeps the geometry before extension, which the standard keys no longer state, and the method with
-# its options.
+# Our own key: it keeps the geometry before extension, which the standard keys no longer state, and
+# the method with its options.
 EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
@@ -60,18 +62,21 @@ _LENGTHS = (
 
 
 def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
-    """The part of a configuration that describes the language model: all of it, except in multimodal models."""
+    """The part of a configuration that describes the language model: all of it, except in
+    multimodal models."""
     return config.get_text_config(decoder=True)
 
 
 def text_section(config: PreTrainedConfig) -> str | None:
-    """The key under which a multimodal model's configuration holds the language model's; None if it is all of it."""
+    """The key under which a multimodal model's configuration holds the language model's; None if it
+    is all of it."""
     text = text_config(config)
     return next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
 
 
 def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
-    """Raise InputError if a checkpoint's config.json has no context length; transformers would make one up."""
+    """Raise InputError if a checkpoint's config.json has no context length; transformers would make
+    one up."""
     key = text_config(config).attribute_map.get(
         "max_position_embeddings", "max_position_embeddings"
     )
@@ -119,8 +124,8 @@ def trained_length(config: PreTrainedConfig) -> int:
     """L in tokens: the length that the model was trained for with the RoPE that it has.
 
     Raises:
-        InputError: the configuration states none or several, or this RoPE cannot be extended: it does not rotate by
-            fixed inverse frequencies, or queries are scaled by their position.
+        InputError: the configuration states none or several, or this RoPE cannot be extended: it
+            does not rotate by fixed inverse frequencies, or queries are scaled by their position.
     """
     parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
     if not length:
@@ -167,8 +172,8 @@ def forms(
 ) -> Iterator[dict]:
     """The RoPE parameters that may express a scaling, the most widely known first.
 
-    A model's class may ignore a form or fail on it, so :func:`scale_config` is only the first half: look at what the
-    class computes.
+    A model's class may ignore a form or fail on it, so :func:`scale_config` is only the first half:
+    look at what the class computes.
 
     Raises:
         InputError: this architecture's configuration cannot express the attention factor.
@@ -176,8 +181,8 @@ def forms(
     factors = longrope(geometry, scaling, longer)
     mscales = dict.fromkeys(("short_mscale", "long_mscale"), float(scaling.attention_factor))
     if hasattr(config, "original_max_position_embeddings"):
-        # Phi-3 knows no other type, reads the original length at the top of the configuration and computes the
-        # attention factor from it.
+        # Phi-3 knows no other type, reads the original length at the top of the configuration and
+        # computes the attention factor from it.
         few = {key: factors[key] for key in factors.keys() - {"attention_factor", *mscales}}
         original = few["original_max_position_embeddings"]
         if not math.isclose(
@@ -198,7 +203,8 @@ def forms(
 def scale_config(
     config: PreTrainedConfig, geometry: RopeGeometry, form: dict, factor: float
 ) -> None:
-    """Write one of the :func:`forms` of a scaling into the text part of a configuration, in place."""
+    """Write one of the :func:`forms` of a scaling into the text part of a configuration, in
+    place."""
     layers, current = layer_type(config), rope_parameters(config)
     kept = {key: value for key, value in current.items() if key not in _SCALING_KEYS}
     parameters = kept | {"rope_theta": geometry.base, **form}
@@ -232,8 +238,9 @@ def scale_config(
 def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
     """Any scaling, written as parameters of the type ``longrope``.
 
-    The type's original length k chooses between two lists of factors; here the lists are equal. Engines that ignore
-    the stated attention factor a compute √(1 + ln(L'/k) / ln k) instead, so k is L'^(1/a²), which makes that equal a.
+    The type's original length k chooses between two lists of factors; here the lists are equal.
+    Engines that ignore the stated attention factor a compute √(1 + ln(L'/k) / ln k) instead, so k
+    is L'^(1/a²), which makes that equal a.
     """
     attention_factor = float(scaling.attention_factor)
     original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
@@ -247,13 +254,15 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
         "attention_factor": attention_factor,
     }
     if recomputed_attention_factor(longer, original) != attention_factor:
-        # vLLM and SGLang read these. They are written only where needed, because transformers warns of unknown keys.
+        # vLLM and SGLang read these. They are written only where needed, because transformers warns
+        # of unknown keys.
         parameters |= {"short_mscale": attention_factor, "long_mscale": attention_factor}
     return parameters
 
 
 def recomputed_attention_factor(longer: int, original: int) -> float:
-    """LongRoPE's attention factor for extending a context of `original` tokens to `longer` tokens."""
+    """LongRoPE's attention factor for extending a context of `original` tokens to `longer`
+    tokens."""
     return math.sqrt(1 + math.log(longer / original) / math.log(original))
 
 
@@ -288,13 +297,15 @@ def write(
     before: PreTrainedConfig | None = None,
     older: bool = True,
 ) -> None:
-    """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every engine reads.
+    """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every
+    engine reads.
 
     Args:
-        directory: the checkpoint. ``config.json`` is rewritten, and every file that states a length or a tokenizer's
-            class.
+        directory: the checkpoint. ``config.json`` is rewritten, and every file that states a length
+            or a tokenizer's class.
         config: the model's configuration.
-        before: the configuration that ``config.json`` still holds; None if the file already matches `config`.
+        before: the configuration that ``config.json`` still holds; None if the file already matches
+            `config`.
         older: also write the keys of transformers 4.
     """
     text = text_config(config)
@@ -334,7 +345,8 @@ def write(
 
 
 def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
-    """What an extension changed in the text part of a configuration, under the keys of transformers 5."""
+    """What an extension changed in the text part of a configuration, under the keys of transformers
+    5."""
     old, new = text_config(before).to_dict(), text_config(config).to_dict()
     return {key: value for key, value in new.items() if key not in old or old[key] != value}
 

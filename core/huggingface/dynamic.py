@@ -1,11 +1,13 @@
-"""RoPE whose frequencies follow the length of the input: stock `dynamic` and two-list `longrope`, and ours.
+"""RoPE whose frequencies follow the length of the input: stock `dynamic` and two-list `longrope`,
+and ours.
 
-Transformers chooses them in each forward pass by that pass's last position, and `dynamic` keeps those of a long input
-for shorter ones after it. Keys in one cache would then be rotated by different frequencies, and a score would depend on
-what was read before. So an evaluation fixes them for each input.
+Transformers chooses them in each forward pass by that pass's last position, and `dynamic` keeps
+those of a long input for shorter ones after it. Keys in one cache would then be rotated by
+different frequencies, and a score would depend on what was read before. So an evaluation fixes them
+for each input.
 
-A method that scales by length (:mod:`core.beyond.methods.by_length`) gives an embedding the attribute `by_length`: L,
-and the :func:`state` at each scale up to s.
+A method that scales by length (:mod:`core.beyond.methods.by_length`) gives an embedding the
+attribute `by_length`: L, and the :func:`state` at each scale up to s.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _FOLLOWING = ("dynamic", "longrope")
 
 
 def frequencies(model: nn.Module, length: int) -> bytes:
-    """What an input of `length` tokens makes of all embeddings that follow it; empty if none does."""
+    """What an input of `length` tokens makes of all embeddings that follow it; empty if none
+    does."""
     values = [value for _, state in _following(model, length) for value in state.values()]
     return b"".join(
         x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values
@@ -55,7 +58,8 @@ def state(rotary: nn.Module) -> dict:
 
 
 def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]]:
-    """(embedding, the attributes that it has for an input of `length` tokens) of those that follow the length."""
+    """(embedding, the attributes that it has for an input of `length` tokens) of those that follow
+    the length."""
     for module in model.modules():
         if hasattr(module, "by_length"):
             context_length, states = module.by_length

@@ -1,7 +1,9 @@
-"""The rotary embedding of a loaded Hugging Face model: read its pre-training geometry, change its inverse frequencies.
+"""The rotary embedding of a loaded Hugging Face model: read its pre-training geometry, change its
+inverse frequencies.
 
-The model in memory gets a stock configuration (see :mod:`core.huggingface.configuration`) and a rotary embedding that
-its own class builds from it, so it computes what a plain ``from_pretrained`` of the export computes.
+The model in memory gets a stock configuration (see :mod:`core.huggingface.configuration`) and a
+rotary embedding that its own class builds from it, so it computes what a plain ``from_pretrained``
+of the export computes.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ from .rotation import layers, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
-    """The geometry that a loaded model was trained with, read from its configuration and rotary embedding.
+    """The geometry that a loaded model was trained with, read from its configuration and rotary
+    embedding.
 
-    Of a model that this project extended, it is the one before. If a model has long and short factors (``longrope``),
-    it is that of the long ones, which then hold for prompts of every length.
+    Of a model that this project extended, it is the one before. If a model has long and short
+    factors (``longrope``), it is that of the long ones, which then hold for prompts of every
+    length.
 
     Raises:
-        InputError: as :func:`trained_length`, the model has no rotary embedding to extend, or it rotates otherwise than
-            its configuration says.
+        InputError: as :func:`trained_length`, the model has no rotary embedding to extend, or it
+            rotates otherwise than its configuration says.
     """
     config, name = text_config(model.config), type(model).__name__
     parameters = rope_parameters(config)
@@ -79,7 +83,8 @@ def _scaled(
     """The geometry of scaled RoPE, as its embedding's class computes it for L tokens.
 
     Raises:
-        InputError: the class does not rotate by the inverse frequencies and the attention factor that it states.
+        InputError: the class does not rotate by the inverse frequencies and the attention factor
+            that it states.
     """
     kind, fresh = layer_type(config), _stock(rotary)(config)
     _cosines(
@@ -100,7 +105,8 @@ def _scaled(
 
 
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
-    """Raise InputError unless what a configuration keeps of an extension is whole and agrees with its length."""
+    """Raise InputError unless what a configuration keeps of an extension is whole and agrees with
+    its length."""
     try:
         longer = float(extension["context_length"]) * float(extension["factor"])
         before = {**extension.get("scaled", {})}.keys() <= {
@@ -119,7 +125,8 @@ def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
 
 
 def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
-    """Whether an embedding, which may have been cast, has the frequencies and the attention factor of a scaling."""
+    """Whether an embedding, which may have been cast, has the frequencies and the attention factor
+    of a scaling."""
     kind = layer_type(config)
     same = np.isclose(getattr(rotary, _factor_name(kind)), scaling.attention_factor, rtol=1e-3)
     return bool(same and _turns_by(rotary, kind, scaling.inv_freq))
@@ -136,7 +143,8 @@ def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
     """The pre-training geometry that a configuration states; no weights are needed.
 
     Raises:
-        InputError: as :func:`rope_geometry`, or no language model can be built from the configuration.
+        InputError: as :func:`rope_geometry`, or no language model can be built from the
+            configuration.
     """
     rope_parameters(text_config(config))  # refused before a model is built
     return rope_geometry(skeleton(config))
@@ -168,7 +176,8 @@ def apply_scaling(
         vars(config).update(before)
         raise
     for (parent, name, rotary), scaled in zip(modules, rebuilt):
-        # Declared plain, so that no pass chooses between two equal lists of factors and all run the same operators.
+        # Declared plain, so that no pass chooses between two equal lists of factors and all run the
+        # same operators.
         scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
         setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
     return model
@@ -177,7 +186,8 @@ def apply_scaling(
 def _rebuilt(
     config: PreTrainedConfig, modules: list, scaling: RopeScaling, longer: int
 ) -> list[nn.Module]:
-    """What the embeddings' classes make of a configuration; empty unless all compute what the method decided."""
+    """What the embeddings' classes make of a configuration; empty unless all compute what the
+    method decided."""
     try:
         rotaries = [_stock(rotary)(config) for _, _, rotary in modules]
         computed = all(
@@ -189,10 +199,11 @@ def _rebuilt(
 
 
 def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
-    """Whether an embedding returns a·cos(m·θ̂_i) for an input of `longer` tokens, in any of the orders in use.
+    """Whether an embedding returns a·cos(m·θ̂_i) for an input of `longer` tokens, in any of the
+    orders in use.
 
-    Its frequencies are compared. So are its cosines where a pair has turned by a radian or two: float32 knows a far
-    position's angle too badly (to 0.03 radians at 10^6).
+    Its frequencies are compared. So are its cosines where a pair has turned by a radian or two:
+    float32 knows a far position's angle too badly (to 0.03 radians at 10^6).
     """
     inv_freq = rotary.get_buffer(_buffer_name(kind)).double().numpy()
     radian = np.minimum(1 / inv_freq, longer - 1).round()
@@ -218,8 +229,9 @@ def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torc
 
 
 def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
-    """In what two models differ to the last bit: buffers and attention factors of the rotary embeddings that they use,
-    and the scale of their attention, which some classes compute from the RoPE parameters."""
+    """In what two models differ to the last bit: buffers and attention factors of the rotary
+    embeddings that they use, and the scale of their attention, which some classes compute from the
+    RoPE parameters."""
     different = []
     for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
         one, two = model.get_submodule(path), other.get_submodule(path)
@@ -242,7 +254,8 @@ def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
-    """(parent, attribute, rotary embedding) for every stock rotary embedding to extend, at least one.
+    """(parent, attribute, rotary embedding) for every stock rotary embedding to extend, at least
+    one.
 
     Raises:
         InputError: there are none; the message says why.
@@ -261,7 +274,8 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
 
 
 def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
-    """The rotations to extend: those of the layers in which tokens may be further apart than L; if there are none, all.
+    """The rotations to extend: those of the layers in which tokens may be further apart than L; if
+    there are none, all.
 
     Raises:
         InputError: nothing is to be extended; the message says why.
@@ -301,11 +315,12 @@ def _factor_name(layer_type: str | None) -> str:
 
 
 class _Kept(nn.Module):
-    """A mixin for rotary embeddings: they keep their frequencies, in float32, whatever is done to the model.
+    """A mixin for rotary embeddings: they keep their frequencies, in float32, whatever is done to
+    the model.
 
-    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions. ``.to(dtype)``,
-    ``.half()`` and DeepSpeed's engine would all cast the buffers through ``nn.Module._apply``. Initialising the model's
-    weights anew would compute plain frequencies.
+    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions.
+    ``.to(dtype)``, ``.half()`` and DeepSpeed's engine would all cast the buffers through
+    ``nn.Module._apply``. Initialising the model's weights anew would compute plain frequencies.
     """
 
     def _apply(self, fn, recurse=True):

@@ -1,9 +1,10 @@
-"""Which layers of a model rotate, by which rotary embedding and over what distance: found by running the model.
+"""Which layers of a model rotate, by which rotary embedding and over what distance: found by
+running the model.
 
-A model's class decides in its forward pass which layers rotate: some families rotate only layers that see a window of
-tokens, some keep a second rotary embedding for images, some build one that they never use. No key of the configuration
-says so for all of them. So a copy of the model without weights runs once, and what each layer takes from which rotary
-embedding is noted.
+A model's class decides in its forward pass which layers rotate: some families rotate only layers
+that see a window of tokens, some keep a second rotary embedding for images, some build one that
+they never use. No key of the configuration says so for all of them. So a copy of the model without
+weights runs once, and what each layer takes from which rotary embedding is noted.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ class Layer:
 
     Attributes:
         window: how many tokens it sees; None if all.
-        attends: whether it compares tokens with each other; a state-space or a linear layer does not.
-        rotations: (the name of a rotary embedding in the model, the layer type it is called with or None) for each
-            rotation that the layer applies.
+        attends: whether it compares tokens with each other; a state-space or a linear layer does
+            not.
+        rotations: (the name of a rotary embedding in the model, the layer type it is called with or
+            None) for each rotation that the layer applies.
         ran: whether the model came to it.
         failed: whether it could not be run to its end.
     """
@@ -46,8 +48,8 @@ def skeleton(config: PreTrainedConfig, like: PreTrainedModel | None = None) -> P
     """A model built from a configuration, with weights that take no memory.
 
     Args:
-        like: a model with the same class and layers; by default the class is the one that the configuration names, else
-            its causal language model's.
+        like: a model with the same class and layers; by default the class is the one that the
+            configuration names, else its causal language model's.
 
     Raises:
         InputError: no language model can be built from the configuration.
@@ -75,7 +77,8 @@ def skeleton(config: PreTrainedConfig, like: PreTrainedModel | None = None) -> P
 
 
 def weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
-    """A model of this class and configuration whose tensors have no values, frequencies included."""
+    """A model of this class and configuration whose tensors have no values, frequencies
+    included."""
     config = copy.deepcopy(config)
     config._attn_implementation = (
         None  # transformers' choice: what a file names may not be installed
@@ -90,7 +93,8 @@ _LAYERS: weakref.WeakKeyDictionary[PreTrainedModel, list[Layer]] = weakref.WeakK
 
 
 def layers(model: PreTrainedModel) -> list[Layer]:
-    """The decoder layers of a model's language model, in order; none if the model has no rotary embedding at all.
+    """The decoder layers of a model's language model, in order; none if the model has no rotary
+    embedding at all.
 
     Raises:
         InputError: the model cannot be run on tokens alone.
@@ -132,7 +136,8 @@ def _observed(model: PreTrainedModel) -> list[Layer]:
 
 
 def _decoder_layers(model: nn.Module) -> list[tuple[int, nn.Module]]:
-    """(index, layer) of every member of the model's outermost lists of layers that know their index."""
+    """(index, layer) of every member of the model's outermost lists of layers that know their
+    index."""
     indexed, inner = [], set()
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and module not in inner:
@@ -165,7 +170,8 @@ def _layer(config: PreTrainedConfig, index: int) -> Layer:
 class _Uses(TorchFunctionMode):
     """While it is active, notes which layer computes with what a rotary embedding returned.
 
-    A layer may fail on tensors without values, as experts do that look at which tokens they get; attention comes first.
+    A layer may fail on tensors without values, as experts do that look at which tokens they get;
+    attention comes first.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""The commands by which engines serve a checkpoint as it was extended, from its own files: what extending changed in
-its configuration is an argument. There is no copy, and no weight changes."""
+"""The commands by which engines serve a checkpoint as it was extended, from its own files: what
+extending changed in its configuration is an argument. There is no copy, and no weight changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .configuration import (
     text_section,
 )
 
-# The architecture in a GGUF file, by model type, where llama.cpp's flags reach every layer that rotates.
+# The architecture in a GGUF file, by model type, where llama.cpp's flags reach every layer that
+# rotates.
 _GGUF = {"mistral": "llama", "mixtral": "llama"} | {
     name: name.replace("_", "")
     for name in (
@@ -36,7 +37,8 @@ _GGUF = {"mistral": "llama", "mixtral": "llama"} | {
 
 
 def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) -> str:
-    """Lines for a shell, each below a comment with the engine's name; a comment alone where the engine cannot do it.
+    """Lines for a shell, each below a comment with the engine's name; a comment alone where the
+    engine cannot do it.
 
     Args:
         source: where the engines find the checkpoint: its directory, or its name on the hub.
@@ -47,12 +49,14 @@ def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) ->
     changed, longer = changes(before, config), text.max_position_embeddings
     changed.pop(EXTENSION, None)  # which no engine reads
     vllm = sglang = f"# Its argument does not replace what stands in {section}; export the model."
-    # vLLM merges parameters into those of a multimodal model's text part, where an export's own would stay.
+    # vLLM merges parameters into those of a multimodal model's text part, where an export's own
+    # would stay.
     if not (section and hasattr(text_config(before), EXTENSION)):
         override = json.dumps({section: changed} if section else changed)
         vllm = _shell("vllm serve", source, "--hf-overrides", override, "--max-model-len", longer)
     if not section:
-        # transformers 4 reads rope_theta and rope_scaling; in transformers 5, rope_scaling sets rope_parameters.
+        # transformers 4 reads rope_theta and rope_scaling; in transformers 5, rope_scaling sets
+        # rope_parameters.
         if (parameters := changed.pop("rope_parameters", None)) is not None:
             changed |= older_keys(text) | {"rope_scaling": parameters}
         override = json.dumps(changed)

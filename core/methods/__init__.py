@@ -1,4 +1,5 @@
-"""The methods: importing this registers the paper's in its order, then those of core/beyond/methods, if it is there."""
+"""The methods: importing this registers the paper's in its order, then those of
+core/beyond/methods, if it is there."""
 
 # isort: off
 from . import pi, yarn, clex, dprope  # noqa: F401

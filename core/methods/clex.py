@@ -25,7 +25,8 @@ def _start_clex(model, geometry: RopeGeometry, factor: float):
 def clex(
     geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None
 ) -> RopeScaling:
-    """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see :mod:`core.clex`.
+    """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see
+    :mod:`core.clex`.
 
     Args:
         weights: the trained neural ODE: a file clex.safetensors, or a directory that holds one.

@@ -31,13 +31,16 @@ def dprope(
     convention: str = "released",
     attention_factor: float = 1.0,
 ) -> RopeScaling:
-    """The paper's method: interpolate the pairs that interpolation disturbs less than extrapolation (equation 8).
+    """The paper's method: interpolate the pairs that interpolation disturbs less than extrapolation
+    (equation 8).
 
     Args:
-        threshold: t, in nats; a pair is interpolated if extrapolation disturbs it by more than t more (D_E > D_I + t).
+        threshold: t, in nats; a pair is interpolated if extrapolation disturbs it by more than t
+            more (D_E > D_I + t).
         n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
         intervals: b, the number of intervals of the histogram.
-        convention: "released" or "equation", the direction of the divergence; see :mod:`core.disturbance`.
+        convention: "released" or "equation", the direction of the divergence; see
+            :mod:`core.disturbance`.
         attention_factor: YaRN's √(1/t); the paper's method has none, which is 1.
     """
     interpolation, extrapolation = strategy_disturbance(

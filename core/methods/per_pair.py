@@ -14,7 +14,8 @@ def interpolate(
     attention_factor: float = 1.0,
     stock: dict | None = None,
 ) -> RopeScaling:
-    """θ/s where chosen (bool [pairs]), θ elsewhere; the default attention factor changes nothing."""
+    """θ/s where chosen (bool [pairs]), θ elsewhere; the default attention factor changes
+    nothing."""
     inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
     return RopeScaling(inv_freq, attention_factor, chosen, stock=stock)
 

@@ -1,6 +1,7 @@
 """The registry of RoPE scaling methods.
 
-What a table, a figure or a suite needs to know about a method is in its registration, so that they list none by name.
+What a table, a figure or a suite needs to know about a method is in its registration, so that they
+list none by name.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ class Method:
         function: (geometry, factor, **options) → RopeScaling.
         published: whether the paper fine-tunes models by it and compares them.
         by_disturbance: whether it chooses by the disturbance what to do with a pair.
-        start: (model, geometry, factor) → the model that fine-tuning starts from, for a method that needs training;
-            None for all others.
-        label: the given options → the name of a setting in tables and figures, or None for the title with the options;
-            None for a method that names none itself.
+        start: (model, geometry, factor) → the model that fine-tuning starts from, for a method that
+            needs training; None for all others.
+        label: the given options → the name of a setting in tables and figures, or None for the
+            title with the options; None for a method that names none itself.
         by_length: whether each prompt has the scale of its own length, in this process alone.
-        styles: how figures draw it, followed by its settings with other options; figures choose what is not listed.
+        styles: how figures draw it, followed by its settings with other options; figures choose
+            what is not listed.
     """
 
     name: str
@@ -55,11 +57,13 @@ class Method:
 
     @property
     def ready(self) -> bool:
-        """Whether it needs neither training nor an option, and so is in every comparison of untrained methods."""
+        """Whether it needs neither training nor an option, and so is in every comparison of
+        untrained methods."""
         return self.start is None and not self.needs
 
     def ready_for(self, geometry: RopeGeometry) -> bool:
-        """Whether it is ready and does not change the base, where RoPE that was scaled before has none."""
+        """Whether it is ready and does not change the base, where RoPE that was scaled before has
+        none."""
         if geometry.frequencies is None or not self.ready:
             return self.ready
         with contextlib.suppress(InputError):
@@ -83,7 +87,8 @@ METHODS: dict[str, Method] = {}
 
 
 def register(name: str, title: str | None = None, **fields):
-    """Add the decorated function to the registry under `name`; for the other arguments see :class:`Method`."""
+    """Add the decorated function to the registry under `name`; for the other arguments see
+    :class:`Method`."""
 
     def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
         METHODS[name] = Method(name, title or name, function, **fields)
@@ -99,7 +104,8 @@ def get(name: str) -> Method:
 
 
 def check_fixed(name: str) -> None:
-    """Raise InputError if the method scales by a prompt's length: neither training nor a file can have that."""
+    """Raise InputError if the method scales by a prompt's length: neither training nor a file can
+    have that."""
     if get(name).by_length:
         raise InputError(
             f"the method {name!r} scales each prompt by its length, which no checkpoint states and no training uses; "

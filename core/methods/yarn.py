@@ -19,16 +19,19 @@ def yarn(
     ramp: str = "index",
     attention_factor: float | None = None,
 ) -> RopeScaling:
-    """YaRN (Peng et al. 2023): keep pairs with many rotations within L, interpolate those with few, blend between.
+    """YaRN (Peng et al. 2023): keep pairs with many rotations within L, interpolate those with few,
+    blend between.
 
     The number of rotations is r_i = L/λ_i.
 
     Args:
         beta_fast: β; pairs with more than β rotations within L are kept.
         beta_slow: α; pairs with fewer than α rotations within L are interpolated.
-        ramp: "index" blends linearly in the pair index between whole-number limits, as the official code does;
-            "rotations" blends linearly in r_i, the number of rotations, as the reproduced paper prints it (equation 4).
-        attention_factor: √(1/t), which multiplies both queries and keys; without it YaRN takes 0.1·ln s + 1.
+        ramp: "index" blends linearly in the pair index between whole-number limits, as the official
+            code does; "rotations" blends linearly in r_i, the number of rotations, as the
+            reproduced paper prints it (equation 4).
+        attention_factor: √(1/t), which multiplies both queries and keys; without it YaRN takes
+            0.1·ln s + 1.
     """
     check_choice(ramp, "YaRN ramp", ("index", "rotations"))
     low, high = yarn_limits(geometry, beta_fast, beta_slow)
@@ -40,7 +43,8 @@ def yarn(
         weight = (beta_fast - rotations) / (beta_fast - beta_slow)
     weight = np.clip(weight, 0, 1)
     inv_freq = geometry.inv_freq * (1 - weight) + geometry.inv_freq / factor * weight
-    # Engines that read the stock type compute s as L'/L and the attention factor from s; they know no other ramp.
+    # Engines that read the stock type compute s as L'/L and the attention factor from s; they know
+    # no other ramp.
     longer = geometry.context_length * factor
     stock = None
     if ramp == "index" and attention_factor is None and longer.is_integer():
@@ -63,7 +67,8 @@ def yarn_temperature(factor: float) -> float:
 def yarn_limits(
     geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: float = 1.0
 ) -> tuple[int, int]:
-    """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and r_i = α rotations.
+    """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and
+    r_i = α rotations.
 
     Raises:
         InputError: not 0 < α < β.

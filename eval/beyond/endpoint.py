@@ -1,9 +1,12 @@
-"""A server that speaks OpenAI's completions; it continues prompts as :mod:`eval.generation` does in this process.
+"""A server that speaks OpenAI's completions; it continues prompts as :mod:`eval.generation` does in
+this process.
 
-Prompts go as token ids, so that a server tokenises nothing and puts nothing before them. Stops are cut here, because
-some servers know no stop ids. Log-probabilities are always asked for: without them, vLLM makes tokens of NaN.
+Prompts go as token ids, so that a server tokenises nothing and puts nothing before them. Stops are
+cut here, because some servers know no stop ids. Log-probabilities are always asked for: without
+them, vLLM makes tokens of NaN.
 
-What a server says is checked before it counts. An answer that the server itself broke off is asked for again.
+What a server says is checked before it counts. An answer that the server itself broke off is asked
+for again.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from eval.generation import Request
 
 # By the owner that a server states of its models.
 SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
-# How an answer ends that is whole, with stop ids and strings as "stop"; others are broken off: "abort", "error", null.
+# How an answer ends that is whole, with stop ids and strings as "stop"; others are broken off:
+# "abort", "error", null.
 WHOLE = ("stop", "length")
 AT_ONCE = 32  # requests in flight; a server makes its own batches of them
 TRIES = (
@@ -36,15 +40,17 @@ TRIES = (
 )
 PAUSE = 1.0  # seconds before the second try; then twice as long each time
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
-# The largest reply in bytes: a list of models, and for each token of prompt and answer its text, its id and the
-# log-probabilities, which take 50 to 400.
+# The largest reply in bytes: a list of models, and for each token of prompt and answer its text,
+# its id and the log-probabilities, which take 50 to 400.
 LARGEST, LARGEST_PER_TOKEN = 2**20, 1024
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _PROBE = (3, 4, 5)  # ids of any vocabulary
-# A server may take a penalty from the checkpoint's generation_config.json, which changes greedy choices, too.
+# A server may take a penalty from the checkpoint's generation_config.json, which changes greedy
+# choices, too.
 _GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
 
-# What is read of replies. Names are shown and recorded, so they hold nothing that a terminal would obey.
+# What is read of replies. Names are shown and recorded, so they hold nothing that a terminal would
+# obey.
 _Name = Annotated[str, Field(pattern=r"^\P{C}*$")]
 
 
@@ -69,7 +75,8 @@ class _Models(TypedDict):
 
 
 class _LogProbs(TypedDict):
-    """Of vLLM and SGLang, or of llama-server, which says all of a token in one place (`content`)."""
+    """Of vLLM and SGLang, or of llama-server, which says all of a token in one place
+    (`content`)."""
 
     token_logprobs: NotRequired[list[float | None]]
     content: NotRequired[list[_Token]]
@@ -100,7 +107,8 @@ class Endpoint:
 
     Attributes:
         server: its program: a value of SERVERS, or what it calls itself.
-        fingerprint: what its first answer states of its version and its settings, and so every other; empty if nothing.
+        fingerprint: what its first answer states of its version and its settings, and so every
+            other; empty if nothing.
         most_tokens: of a prompt and its answer together; infinite if it does not say.
     """
 
@@ -109,12 +117,14 @@ class Endpoint:
 
         Args:
             url: such as http://127.0.0.1:8000, with /v1 or without.
-            name: the model's, such as BASE/METHOD; the server's name or path of it ends with these parts.
+            name: the model's, such as BASE/METHOD; the server's name or path of it ends with these
+                parts.
             vocabulary: for how many ids the model has embeddings.
             ends: the model's own end-of-sequence ids.
 
         Raises:
-            InputError: nothing answers there, another model is served, or the server cannot do what is needed.
+            InputError: nothing answers there, another model is served, or the server cannot do what
+                is needed.
         """
         self.url, self.ends = f"{url.rstrip('/').removesuffix('/v1')}/v1/", frozenset(ends)
         self.vocabulary, self._over = vocabulary, threading.Event()
@@ -190,7 +200,8 @@ class Endpoint:
         )
 
     def _tokens(self, request: Request, content: bytes) -> list[int]:
-        """The new tokens in a reply, up to what stops them; it must say what was asked for, and nothing else.
+        """The new tokens in a reply, up to what stops them; it must say what was asked for, and
+        nothing else.
 
         Raises:
             _Again: the server broke its answer off.
@@ -242,7 +253,8 @@ class Endpoint:
         body: dict | None = None,
         largest: int = LARGEST,
     ) -> Any:
-        """What `read` makes of a reply of at most so many bytes; a completion that may succeed later is asked again."""
+        """What `read` makes of a reply of at most so many bytes; a completion that may succeed
+        later is asked again."""
         tries, pause = TRIES if body else 1, PAUSE
         while True:
             try:

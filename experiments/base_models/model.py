@@ -7,34 +7,39 @@ from dataclasses import dataclass, field
 from core import rope
 from core.geometry import RopeGeometry
 
-# The options that ablations vary. Settings that differ from the model's own go to the ablations' tables.
+# The options that ablations vary. Settings that differ from the model's own go to the ablations'
+# tables.
 ABLATED = ("n_hat", "intervals", "attention_factor")
 
 
 def papers_n_hat(geometry: RopeGeometry) -> dict[int, int]:
-    """The paper's n̂ by scaling factor: 80 of 128 dimensions at s = 2 and 64 at s = 4 (section 4.1), as shares of d."""
+    """The paper's n̂ by scaling factor: 80 of 128 dimensions at s = 2 and 64 at s = 4 (section
+    4.1), as shares of d."""
     return {2: 2 * round(geometry.head_dim * 5 / 16), 4: 2 * round(geometry.head_dim / 4)}
 
 
 @dataclass(frozen=True)
 class Training:
-    """The settings of a model's fine-tuning; the defaults are the paper's (section 4.1 and its appendix).
+    """The settings of a model's fine-tuning; the defaults are the paper's (section 4.1 and its
+    appendix).
 
-    AdamW runs at a constant learning rate without warm-up. The paper does not mention gradient clipping; 1 is the
-    default of the Trainer and of the fine-tuning scripts of the methods that the paper compares with.
+    AdamW runs at a constant learning rate without warm-up. The paper does not mention gradient
+    clipping; 1 is the default of the Trainer and of the fine-tuning scripts of the methods that the
+    paper compares with.
 
     Attributes:
         steps: optimizer steps for each scaling factor.
         batch: sequences per step, over all devices.
-        device_batch: sequences per device at a time, unless a single GPU takes as many as fit in it; gradients are
-            accumulated up to `batch`.
+        device_batch: sequences per device at a time, unless a single GPU takes as many as fit in
+            it; gradients are accumulated up to `batch`.
         learning_rate, betas, weight_decay: AdamW's.
         clip: the largest gradient norm; larger gradients are scaled down to it.
-        dtype: the dtype of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU that supports it, else
-            float32.
+        dtype: the dtype of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU
+            that supports it, else float32.
         checkpointing: recompute activations in the backward pass instead of keeping them.
         save_every: steps between checkpoints.
-        corpus: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a directory.
+        corpus: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a
+            directory.
     """
 
     steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
@@ -60,16 +65,17 @@ class Model:
 
     Attributes:
         title: the model's name in tables and figures.
-        source: a hub name, or "package:NAME/FILE.gguf" for weights in a Python package, or "repository:PATH" for a
-            directory of this repository, or "random".
+        source: a hub name, or "package:NAME/FILE.gguf" for weights in a Python package, or
+            "repository:PATH" for a directory of this repository, or "random".
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the paper's n̂ by factor, see :func:`papers_n_hat`.
-        trains_n_hat: whether the paper's own method is fine-tuned only at n̂, as in the paper. Then t = 0 is measured
-            without training, and a fine-tune that states neither t nor n̂ uses n̂.
+        trains_n_hat: whether the paper's own method is fine-tuned only at n̂, as in the paper. Then
+            t = 0 is measured without training, and a fine-tune that states neither t nor n̂ uses
+            n̂.
         training: the settings of fine-tuning.
-        architecture: a Llama's sizes, so that a dry run needs neither weights nor network; they define the model
-            "random".
+        architecture: a Llama's sizes, so that a dry run needs neither weights nor network; they
+            define the model "random".
         gpu_dtype: the default dtype for evaluating its models on a GPU; None for float32.
     """
 

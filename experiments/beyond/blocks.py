@@ -6,16 +6,19 @@ import math
 
 from core.errors import InputError
 
-BUCKET = 1024  # positions per point of the curve, or an eighth of a shorter L, if L and L' are multiples of it
-# Consecutive tokens that a bootstrap resamples together, because neighbouring losses depend on each other.
+# positions per point of the curve, or an eighth of a shorter L, if L and L' are multiples of it
+BUCKET = 1024
+# Consecutive tokens that a bootstrap resamples together, because neighbouring losses depend on each
+# other.
 BLOCK, SHORTEST_BLOCK = 128, 16
 
 
 def divisions(context_length: int, length: int) -> tuple[int, int]:
-    """The tokens in a block of the bootstrap and the positions in a bucket of the curve; both divide L and L' − L.
+    """The tokens in a block of the bootstrap and the positions in a bucket of the curve; both
+    divide L and L' − L.
 
-    They are the largest divisors up to BLOCK, and up to BUCKET or an eighth of L, whichever is less. A bucket holds
-    whole blocks, and the range beyond L holds at least two blocks.
+    They are the largest divisors up to BLOCK, and up to BUCKET or an eighth of L, whichever is
+    less. A bucket holds whole blocks, and the range beyond L holds at least two blocks.
 
     Raises:
         InputError: L' exceeds L by too little, or there is no such divisor.

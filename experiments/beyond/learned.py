@@ -1,18 +1,21 @@
-"""Learn the best factors for a model: how far any choice of frequencies can get without training the weights.
+"""Learn the best factors for a model: how far any choice of frequencies can get without training
+the weights.
 
     python -m experiments.beyond.learned --model tiny --factor 2 --from yarn --seed 0
     python -m experiments.beyond.learned --model CHECKPOINT --corpus DIR --texts BOOK.txt
     python -m experiments.beyond.loss_by_position --model tiny --factor 2 --method factors --file RECORD
 
-All weights are frozen. The d/2 factors λ_i = θ_i/θ̂_i and one attention factor start at those of a method that needs no
-training, and Adam minimises the loss on texts of L' = s·L tokens. The record can be given as --file to
-`--method factors`. If a run is killed, the same command resumes it and gives the same result.
+All weights are frozen. The d/2 factors λ_i = θ_i/θ̂_i and one attention factor start at those of a
+method that needs no training, and Adam minimises the loss on texts of L' = s·L tokens. The record
+can be given as --file to `--method factors`. If a run is killed, the same command resumes it and
+gives the same result.
 
-Every --evaluate-every steps the held-out loss is measured on a few sequences. They come from the second halves of texts
-that are not trained on; evaluations score the beginnings. Learning has converged once the held-out loss is flat: the
-best of the last 5 evaluations improves on all earlier ones by at most 0.001 nat. Then the learning rate falls linearly
-to zero over 5 evaluations' worth of steps. If the loss is not flat in time, the rate falls over the last steps of
---steps. The result is the state after the last step; no step is chosen by its loss.
+Every --evaluate-every steps the held-out loss is measured on a few sequences. They come from the
+second halves of texts that are not trained on; evaluations score the beginnings. Learning has
+converged once the held-out loss is flat: the best of the last 5 evaluations improves on all earlier
+ones by at most 0.001 nat. Then the learning rate falls linearly to zero over 5 evaluations' worth
+of steps. If the loss is not flat in time, the rate falls over the last steps of --steps. The result
+is the state after the last step; no step is chosen by its loss.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ from experiments.training.packing import pack
 
 
 class Learned(Experiment):
-    """Escapes the common loop: its steps depend on each other, and a line of the journal is a step."""
+    """Escapes the common loop: its steps depend on each other, and a line of the journal is a
+    step."""
 
     __doc__ = __doc__
     name = "learned"

@@ -1,7 +1,9 @@
-"""Learn the factors of a frozen model by gradient descent: the loop, its stop rule, and its journal.
+"""Learn the factors of a frozen model by gradient descent: the loop, its stop rule, and its
+journal.
 
-Every step and every evaluation is one line of the journal. A step's line holds the parameters and the optimizer's state
-after the step. So a killed run replays its lines and continues, to the last bit on the same number of threads.
+Every step and every evaluation is one line of the journal. A step's line holds the parameters and
+the optimizer's state after the step. So a killed run replays its lines and continues, to the last
+bit on the same number of threads.
 """
 
 from __future__ import annotations
@@ -69,14 +71,16 @@ class Learning:
 
 
 def is_flat(losses: list[float]) -> bool:
-    """Whether the least of the last PATIENCE losses is at most LEAST below the least of the earlier ones."""
+    """Whether the least of the last PATIENCE losses is at most LEAST below the least of the earlier
+    ones."""
     return len(losses) > PATIENCE and min(losses[:-PATIENCE]) - min(losses[-PATIENCE:]) <= LEAST
 
 
 def held_out(
     tokenizer, library: list[texts.Book], count: int, length: int, bos: Sequence[int] = ()
 ) -> list[tuple[str, torch.Tensor]]:
-    """`count` evenly spaced sequences with `length` tokens to score from the second half of each text, with its title.
+    """`count` evenly spaced sequences with `length` tokens to score from the second half of each
+    text, with its title.
 
     Args:
         bos: the ids before each sequence.
@@ -118,7 +122,8 @@ class Learner:
     def learn(
         self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int
     ) -> dict:
-        """Learn to the end, and return the results for a record, with `losses` and `gradient_norms` by step.
+        """Learn to the end, and return the results for a record, with `losses` and `gradient_norms`
+        by step.
 
         Args:
             data: training sequences of `length` tokens.
@@ -176,7 +181,8 @@ class Learner:
         }
 
     def _once(self, key: str, work: Callable[[], dict]) -> dict:
-        """The journal's entry under a key; if there is none, do the work and journal it with its seconds."""
+        """The journal's entry under a key; if there is none, do the work and journal it with its
+        seconds."""
         if key not in self._journal.entries:
             started = time.perf_counter()
             entry = work()
@@ -212,7 +218,8 @@ class Learner:
         self._optimizer.state[self._factors.moves] = {"step": torch.tensor(float(steps)), **state}
 
     def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
-        """The held-out loss in nats per token within L, beyond L and overall, with intervals over blocks of tokens."""
+        """The held-out loss in nats per token within L, beyond L and overall, with intervals over
+        blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
         losses = np.array(
             [position_losses(self.model, tokens)[-length:] for _, tokens in sequences]
@@ -228,12 +235,14 @@ _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in
 
 @contextlib.contextmanager
 def _recomputing(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the context, each layer's activations are recomputed in the backward pass, to save memory."""
+    """Inside the context, each layer's activations are recomputed in the backward pass, to save
+    memory."""
     layers = [
         module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
     ]
     model.activation_checkpointing_enable({"use_reentrant": False})
-    # transformers recomputes only in training mode. The modules inside stay in evaluation mode, without dropout.
+    # transformers recomputes only in training mode. The modules inside stay in evaluation mode,
+    # without dropout.
     for layer in layers:
         layer.training = True
     try:

@@ -3,8 +3,8 @@
     python -m experiments.beyond.loss_by_position --model smollm2 --factor 2
     python -m experiments.beyond.loss_by_position --model CHECKPOINT --text BOOK.txt
 
-The first command scores the same book under every method that needs no training. The second scores a fine-tuned
-checkpoint as it is.
+The first command scores the same book under every method that needs no training. The second scores
+a fine-tuned checkpoint as it is.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class LossByPosition(Experiment):
         return {book.title: book.sha256 for book in self.books}
 
     def samples(self) -> dict[str, tuple]:
-        """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as its name."""
+        """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as
+        its name."""
         length, samples = self.extended_length, {}
         for book in self.books:
             for number in range(self.arguments.excerpts):
@@ -81,8 +82,8 @@ class LossByPosition(Experiment):
 def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> dict:
     """The scored part of a record, and the losses of single blocks.
 
-    It holds the mean loss with its interval, per bucket and for three ranges of positions: within L, and the two
-    halves of the range beyond L.
+    It holds the mean loss with its interval, per bucket and for three ranges of positions: within
+    L, and the two halves of the range beyond L.
     """
     per_block = np.array(list(blocks.values()))  # [excerpts, blocks]
     block, bucket = divisions(context_length, length)

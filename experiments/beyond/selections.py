@@ -2,10 +2,11 @@
 
     python -m experiments.beyond.selections --model smollm2 --factor 2
 
-A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several b, each under both
-conventions of the disturbance. Each selection extends the model to L' and scores the same text; settings that give the
-same selection are measured once. The record holds the averaged disturbance (b = 360, both conventions) and the loss of
-each. The selections contain each other, so they are no sample: they show a curve over n̂.
+A selection is a set of pairs to interpolate. The settings tried are every n̂, and t = 0 for several
+b, each under both conventions of the disturbance. Each selection extends the model to L' and scores
+the same text; settings that give the same selection are measured once. The record holds the
+averaged disturbance (b = 360, both conventions) and the loss of each. The selections contain each
+other, so they are no sample: they show a curve over n̂.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class Selections(Experiment):
 def selections(
     geometry: RopeGeometry, factor: float, every: int = 2
 ) -> dict[str, tuple[dict, np.ndarray]]:
-    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that gives it."""
+    """Each selection's options and pairs (bool [pairs]), by the name of the first setting that
+    gives it."""
     by_n_hat = [{"n_hat": n_hat} for n_hat in range(0, geometry.head_dim + 1, every)]
     by_intervals = [{"intervals": intervals} for intervals in INTERVALS]
     conventions = [

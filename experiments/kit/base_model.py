@@ -1,7 +1,9 @@
-"""The model that --model names: a base model of experiments/base_models, a checkpoint of experiments.finetune, or any
-other checkpoint, in a directory or on the hub; what identifies it, its configuration, tokenizer and weights.
+"""The model that --model names: a base model of experiments/base_models, a checkpoint of
+experiments.finetune, or any other checkpoint, in a directory or on the hub; what identifies it, its
+configuration, tokenizer and weights.
 
-A base model's name wins over a directory of that name: `tiny` is the base model, `./tiny` the directory.
+A base model's name wins over a directory of that name: `tiny` is the base model, `./tiny` the
+directory.
 """
 
 from __future__ import annotations
@@ -55,40 +57,45 @@ if (
     not torch.cuda.is_available()
 ):  # DeepSpeed, which transformers imports when saving, would warn about its own guess
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
-# transformers would warn, on each load of an extended model, that it does not know the key `short_mscale`.
+# transformers would warn, on each load of an extended model, that it does not know the key
+# `short_mscale`.
 transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 
 HALF = ("bfloat16", "float16")
-# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the dtype, which records
-# state themselves. Of others, those that its class knows count, and those that models read whose classes do not.
+# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the
+# dtype, which records state themselves. Of others, those that its class knows count, and those that
+# models read whose classes do not.
 _NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache",
               "initializer_range", "initializer_factor")  # fmt: skip
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
 _ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
-# Files of weights in the order in which transformers looks for them; an index beside them names shards.
+# Files of weights in the order in which transformers looks for them; an index beside them names
+# shards.
 _WEIGHTS = "model.safetensors", "pytorch_model.bin"
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
 
 class BaseModel:
-    """A model to experiment on. Weights are read by :meth:`load` alone, and hashed by :attr:`provenance`.
+    """A model to experiment on. Weights are read by :meth:`load` alone, and hashed by
+    :attr:`provenance`.
 
     Attributes:
         name: what it is loaded by.
         model: the base model of that name in experiments/base_models, or None.
         training: what training.json of a fine-tuned checkpoint says, or None.
         folder: the name of the folder of its records, and their key "scale".
-        origin: the base model in experiments/base_models that it is, or that it was fine-tuned from; None for a model
-            of one's own.
+        origin: the base model in experiments/base_models that it is, or that it was fine-tuned
+            from; None for a model of one's own.
     """
 
     def __init__(self, name: str, as_it_is: bool = False) -> None:
         """
         Args:
-            as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method of its training.
+            as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method
+                of its training.
         """
         if not name.strip():
             raise InputError(
@@ -106,7 +113,8 @@ class BaseModel:
 
     @functools.cached_property
     def source(self) -> str:
-        """The first argument of from_pretrained: a directory or a name on the hub; "random" for random weights.
+        """The first argument of from_pretrained: a directory or a name on the hub; "random" for
+        random weights.
 
         Raises:
             InputError: a package is missing, or it is a GGUF file.
@@ -146,7 +154,8 @@ class BaseModel:
 
     @property
     def pin(self) -> dict:
-        """Further arguments of from_pretrained: the pinned commit of a repository on the hub, if it has one."""
+        """Further arguments of from_pretrained: the pinned commit of a repository on the hub, if it
+        has one."""
         return (
             {"revision": hub.REVISIONS[self.source]}
             if self.source in hub.REVISIONS and self.on_hub
@@ -159,7 +168,8 @@ class BaseModel:
             hub.reach(self.source)
 
     def snapshot(self) -> Path:
-        """The directory of its checkpoint, of the hub's at the pinned commit if there is one; downloaded if needed."""
+        """The directory of its checkpoint, of the hub's at the pinned commit if there is one;
+        downloaded if needed."""
         if not self.on_hub:
             return Path(self.source)
         download = functools.partial(
@@ -173,7 +183,8 @@ class BaseModel:
 
     @property
     def config(self) -> PreTrainedConfig:
-        """A copy of its configuration; InputError if there is none, or it states no context length or no RoPE."""
+        """A copy of its configuration; InputError if there is none, or it states no context length
+        or no RoPE."""
         return copy.deepcopy(self._config)
 
     @functools.cached_property
@@ -207,7 +218,8 @@ class BaseModel:
 
     @functools.cached_property
     def geometry(self) -> RopeGeometry:
-        """The pre-training geometry, from the configuration alone; InputError if no method can extend the model."""
+        """The pre-training geometry, from the configuration alone; InputError if no method can
+        extend the model."""
         return self.model.geometry if self.model else config_geometry(self.config)
 
     @functools.cached_property
@@ -222,7 +234,8 @@ class BaseModel:
 
     @property
     def context_length(self) -> int:
-        """L in tokens: that of pre-training if a method can extend it, else what its configuration states."""
+        """L in tokens: that of pre-training if a method can extend it, else what its configuration
+        states."""
         return self.geometry.context_length if self.extends else self.stated_length
 
     @property
@@ -232,11 +245,12 @@ class BaseModel:
 
     @functools.cached_property
     def extension(self) -> dict | None:
-        """The method, options and factor s by which a checkpoint that is evaluated as it is was extended.
+        """The method, options and factor s by which a checkpoint that is evaluated as it is was
+        extended.
 
-        A fine-tune has those of its training, an export those that its configuration states, which are checked against
-        its RoPE. An export of an older or a newer version states no method that is known here: its method is None. None
-        for any other model.
+        A fine-tune has those of its training, an export those that its configuration states, which
+        are checked against its RoPE. An export of an older or a newer version states no method that
+        is known here: its method is None. None for any other model.
         """
         if (
             self.training
@@ -259,11 +273,11 @@ class BaseModel:
 
     @functools.cached_property
     def provenance(self) -> dict:
-        """What identifies it in a record: its source, the SHA-256 of local weights, a hub repository's commit, and the
-        content of its tokenizer and its configuration.
+        """What identifies it in a record: its source, the SHA-256 of local weights, a hub
+        repository's commit, and the content of its tokenizer and its configuration.
 
-        No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that of another local
-        checkpoint is the name of its directory.
+        No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that
+        of another local checkpoint is the name of its directory.
         """
         hashes, commit = weight_hashes(Path(self.source)), self._commit()
         if self.training:
@@ -289,7 +303,8 @@ class BaseModel:
         return self.training["model"] if self.training else self.provenance
 
     def _commit(self) -> str | None:
-        """The commit of a repository on the hub: the pinned one, else the one of its cached configuration."""
+        """The commit of a repository on the hub: the pinned one, else the one of its cached
+        configuration."""
         if not self.on_hub or self.pin:
             return self.pin.get("revision")
         self.config  # noqa: B018 (which brings it into the cache)
@@ -318,7 +333,8 @@ class BaseModel:
         }
 
     def facts(self, *factors: float) -> dict:
-        """The contents of model.json beside its records; of a model that cannot be extended, its geometry is L alone.
+        """The contents of model.json beside its records; of a model that cannot be extended, its
+        geometry is L alone.
 
         Args:
             factors: the scaling factors of a model of one's own.
@@ -340,13 +356,15 @@ class BaseModel:
 
     @property
     def results(self) -> Path:
-        """Where its records go, if --results does not say it; those of a model or fine-tune of one's own are apart."""
+        """Where its records go, if --results does not say it; those of a model or fine-tune of
+        one's own are apart."""
         return records.RESULTS if self.model else records.OWN
 
     # What is loaded.
 
     def chosen_dtype(self, option: str | None) -> str:
-        """The dtype to evaluate it in: that of --dtype, else float32 on a CPU and the stated half precision on a GPU.
+        """The dtype to evaluate it in: that of --dtype, else float32 on a CPU and the stated half
+        precision on a GPU.
 
         Args:
             option: "float32", "bfloat16", "float16", or None.
@@ -360,7 +378,8 @@ class BaseModel:
 
     @functools.cached_property
     def stops(self) -> frozenset[int]:
-        """The ids that end its answers: those of generation_config.json, if there is one, else its configuration's."""
+        """The ids that end its answers: those of generation_config.json, if there is one, else its
+        configuration's."""
         with contextlib.suppress(OSError):  # there is none
             if self.source != "random":
                 return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
@@ -368,7 +387,8 @@ class BaseModel:
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Its tokenizer, as prompts are read: it puts nothing after a text. No weights are loaded."""
+        """Its tokenizer, as prompts are read: it puts nothing after a text. No weights are
+        loaded."""
         config = self.architecture.get_text_config(decoder=True)
         return special_tokens.prepared(self.stock_tokenizer(), getattr(config, "vocab_size", None))
 
@@ -411,7 +431,8 @@ class BaseModel:
             checkpoint.tensors(
                 Path(self.source), config
             )  # refuses files that are no weights, as an export does
-        # transformers would build the same map of names for each module of a GGUF file, which takes most of the time.
+        # transformers would build the same map of names for each module of a GGUF file, which takes
+        # most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
         try:
             with mock.patch.object(gguf, "get_tensor_name_map", names):
@@ -444,7 +465,8 @@ class BaseModel:
 
 
 def byte_tokenizer() -> PreTrainedTokenizerBase:
-    """A tokenizer for models without their own: one token per byte and an end of text, 257 in all."""
+    """A tokenizer for models without their own: one token per byte and an end of text, 257 in
+    all."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     backend = Tokenizer(
         tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, [])
@@ -463,7 +485,8 @@ def own_name(model: str) -> str:
 
 
 def _effective(config: PreTrainedConfig) -> dict:
-    """What of a configuration changes what the model computes; in a composite model's are those of its parts."""
+    """What of a configuration changes what the model computes; in a composite model's are those of
+    its parts."""
     known, fields = type(config)().to_dict().keys() | _ALSO_READ, {}
     for key, value in config.to_diff_dict().items():
         if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
@@ -501,7 +524,8 @@ def weight_hashes(directory: Path) -> dict[str, str]:
 
 
 def _tensors_hash(paths: list[Path]) -> str:
-    """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the order of names."""
+    """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the
+    order of names."""
     whole, where = hashlib.sha256(), {}
     for file in paths:
         checkpoint.header(file)  # refuses what cannot be read
@@ -515,12 +539,14 @@ def _tensors_hash(paths: list[Path]) -> str:
 
 
 def options_for_record(method: str, options: dict) -> dict:
-    """A method's options as a record states them: a path by its last part only, because it may move."""
+    """A method's options as a record states them: a path by its last part only, because it may
+    move."""
     return options | {name: path.name for name, path in rope.named_files(method, options).items()}
 
 
 def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
-    """What identifies what a method computes: θ and the attention factor in seven digits, the same on every machine.
+    """What identifies what a method computes: θ and the attention factor in seven digits, the same
+    on every machine.
 
     One that learns is identified by the content of the file that its options name, if any.
     """

@@ -1,4 +1,5 @@
-"""What every command line shares: types of arguments, the methods' options, and the one-sentence errors."""
+"""What every command line shares: types of arguments, the methods' options, and the one-sentence
+errors."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Parser(argparse.ArgumentParser):
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Ends an option's help with its default; what the help says of one that is None holds if it is None."""
+    """Ends an option's help with its default; what the help says of one that is None holds if it is
+    None."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         if action.default in (None, False, argparse.SUPPRESS):
@@ -131,7 +133,8 @@ def directory(text: str) -> Path:
 def add_method_arguments(
     to: argparse.ArgumentParser, method: str | None = None, several: str = ""
 ) -> None:
-    """Add --method, --factor and every method's own options, as the registry's signatures have them.
+    """Add --method, --factor and every method's own options, as the registry's signatures have
+    them.
 
     Args:
         method: the default where one method is taken.
@@ -232,7 +235,8 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an interrupt exits with 130.
+    """Call `main`. An error that a user can fix becomes one sentence and exit status 2; an
+    interrupt exits with 130.
 
     Whoever keeps a part of an unfinished run adds a note to the error that says so.
     """
@@ -262,7 +266,8 @@ def _kept(error: BaseException) -> str:
 
 
 def explained(error: Exception) -> str | None:
-    """The sentence that tells a user what to do about an error; None if only a developer can fix it."""
+    """The sentence that tells a user what to do about an error; None if only a developer can fix
+    it."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, NonFiniteError):

@@ -2,9 +2,10 @@
 
     python -m experiments.NAME --model tiny|smollm2|llama2-7b|DIRECTORY|HUB_NAME --method pi yarn --factor 2
 
-An experiment is a class that states its settings, makes its samples before any weights are loaded, measures some of
-them, and sums up all. The rest is here: a run that is recorded is skipped; a killed one goes on from its journal; the
-processes of `accelerate launch` or `torchrun` divide the samples; the record is written once, when all are measured.
+An experiment is a class that states its settings, makes its samples before any weights are loaded,
+measures some of them, and sums up all. The rest is here: a run that is recorded is skipped; a
+killed one goes on from its journal; the processes of `accelerate launch` or `torchrun` divide the
+samples; the record is written once, when all are measured.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ OF_LENGTHS = (
 
 
 class Experiment:
-    """One experiment. A subclass has the script's text as its docstring, and states or overrides the following.
+    """One experiment. A subclass has the script's text as its docstring, and states or overrides
+    the following.
 
     Attributes:
         name: of its script and of its folder of records.
         unit: what a score is, in words; a run ends with it.
-        methods: the words for the methods that are measured if none are given; None if it compares no methods.
+        methods: the words for the methods that are measured if none are given; None if it compares
+            no methods.
         evaluates: False if it makes a model instead, and loads the weights itself.
         serving: the server that computes instead of this process, if there is one.
     """
@@ -63,7 +66,8 @@ class Experiment:
         """Its own options, besides those of the model, the methods and the records."""
 
     def settings(self) -> dict:
-        """Everything else that changes a score, as records state it; bad input is refused here, before any work."""
+        """Everything else that changes a score, as records state it; bad input is refused here,
+        before any work."""
         return {}
 
     def samples(self) -> dict:
@@ -71,7 +75,8 @@ class Experiment:
         raise NotImplementedError
 
     def data(self) -> dict:
-        """What identifies the samples in records: by default their number and a hash of their content."""
+        """What identifies the samples in records: by default their number and a hash of their
+        content."""
         return {"samples": len(self.content), "sha256": records.identity(samples=self.content)}
 
     def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, object]]:
@@ -79,14 +84,16 @@ class Experiment:
         raise NotImplementedError
 
     def summary(self, run: dict, values: dict) -> dict:
-        """What the record says of the values of all samples: "scores", and whatever else is kept."""
+        """What the record says of the values of all samples: "scores", and whatever else is
+        kept."""
         raise NotImplementedError
 
     def check(self, run: dict, keys: list[str]) -> None:
         """Refuse samples that the model cannot read; no weights are loaded yet."""
 
     def suffix(self) -> str:
-        """The end of the record's name, where records of several settings of one method are kept."""
+        """The end of the record's name, where records of several settings of one method are
+        kept."""
         return ""
 
     # What every experiment has.
@@ -187,7 +194,8 @@ class Experiment:
 
     @functools.cached_property
     def bos(self) -> list[int]:
-        """The ids before a text that is scored: by --bos if the experiment has that option, else by the tokenizer."""
+        """The ids before a text that is scored: by --bos if the experiment has that option, else by
+        the tokenizer."""
         return special_tokens.beginning(self.base.tokenizer, getattr(self.arguments, "bos", None))
 
     @functools.cached_property
@@ -221,7 +229,8 @@ class Experiment:
         return settings
 
     def refuse_training_text(self, hashes: set[str]) -> None:
-        """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to be scored.
+        """Raise InputError if the checkpoint, or a method's factors, learned from a text that is to
+        be scored.
 
         Args:
             hashes: SHA-256 of the texts to score.
@@ -248,7 +257,8 @@ class Experiment:
 
         Args:
             data: what identifies the samples.
-            suffix: appended to the record's name, so that several settings of one method can be kept.
+            suffix: appended to the record's name, so that several settings of one method can be
+                kept.
             settings: every other option that changes a score.
         """
         before = self.base.before_training
@@ -293,7 +303,8 @@ class Experiment:
                 yield run, file
 
     def to_measure(self, run: dict, name: str) -> Path | None:
-        """The file of a run's record, and the run's identity in it; None, and a line that says so, if it is done.
+        """The file of a run's record, and the run's identity in it; None, and a line that says so,
+        if it is done.
 
         Raises:
             InputError: a record of another run, or of another model, is in its place.
@@ -364,10 +375,12 @@ class Experiment:
         return {key: done[key] for key in keys}
 
     def journal_path(self, file: Path, identity: str) -> Path:
-        """The path of a run's journals without the end of their names: beside the results, outside version control.
+        """The path of a run's journals without the end of their names: beside the results, outside
+        version control.
 
-        The name includes hashes of the code that measures and of where the record goes. What other code measured is not
-        used, and a note says so. Nothing is with --replace. Every process calls this.
+        The name includes hashes of the code that measures and of where the record goes. What other
+        code measured is not used, and a note says so. Nothing is with --replace. Every process
+        calls this.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
         place = records.identity(results=str(self.results.resolve()))
@@ -388,7 +401,8 @@ class Experiment:
 
 
 def suite_arguments(parser: argparse.ArgumentParser, experiment: str) -> argparse.Namespace:
-    """The command line of an experiment; what it leaves open is as in the suite of its model, if it can be extended."""
+    """The command line of an experiment; what it leaves open is as in the suite of its model, if it
+    can be extended."""
     words = [word for word in sys.argv[1:] if word not in ("-h", "--help")]
     arguments = parser.parse_known_args(words)[0]
     base = BaseModel(arguments.model, as_it_is=not getattr(arguments, "method", None))

@@ -1,4 +1,5 @@
-"""An experiment whose samples are prompts that a model continues: what it reads, which fit, and its answers."""
+"""An experiment whose samples are prompts that a model continues: what it reads, which fit, and its
+answers."""
 
 from __future__ import annotations
 
@@ -18,14 +19,16 @@ SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, wher
 
 
 class Generation(Experiment):
-    """Samples are prompts that the model continues; a subclass states what is asked and how an answer scores."""
+    """Samples are prompts that the model continues; a subclass states what is asked and how an
+    answer scores."""
 
     @staticmethod
     def add_prompt_options(parser: argparse.ArgumentParser, items: str = "") -> None:
         """Add --endpoint and --chat.
 
         Args:
-            items: a benchmark's option whose items can be too long for a length; --fitting leaves those out.
+            items: a benchmark's option whose items can be too long for a length; --fitting leaves
+                those out.
         """
         if SERVING:
             SERVING.add_argument(parser)
@@ -93,7 +96,8 @@ class Generation(Experiment):
 
     @functools.cached_property
     def chat(self) -> dict:
-        """What a record says of --chat, a hash of the template and of what it makes of nothing; without it, nothing.
+        """What a record says of --chat, a hash of the template and of what it makes of nothing;
+        without it, nothing.
 
         A template may state the day.
         """
@@ -109,9 +113,11 @@ class Generation(Experiment):
         return "_chat" if self.chats else ""
 
     def encoded(self, prompt: str, begun: str = "", chat: bool = True) -> tuple[int, ...]:
-        """The token ids of a prompt, with --chat its question in the template, and then the beginning of the answer.
+        """The token ids of a prompt, with --chat its question in the template, and then the
+        beginning of the answer.
 
-        Special tokens are those of the template, or without it those that the tokenizer adds by default.
+        Special tokens are those of the template, or without it those that the tokenizer adds by
+        default.
 
         Args:
             begun: the end of the prompt, with which the answer begins.

@@ -14,8 +14,9 @@ from core.errors import InputError
 class Journal(contextlib.AbstractContextManager):
     """JSON values by key, kept on disk as one line each.
 
-    The file is named after the run's identity and the code that scores it, so a changed option, model or program opens
-    another journal. An incomplete last line, left by a kill, is dropped. One process at a time can open it.
+    The file is named after the run's identity and the code that scores it, so a changed option,
+    model or program opens another journal. An incomplete last line, left by a kill, is dropped. One
+    process at a time can open it.
 
     Raises:
         InputError: another process has it open, or a line in it was altered.
@@ -47,7 +48,8 @@ class Journal(contextlib.AbstractContextManager):
 
 
 def read_all(path: Path) -> dict[str, object]:
-    """The entries of the journals of all processes, whose names begin with that of `path`; no file is changed."""
+    """The entries of the journals of all processes, whose names begin with that of `path`; no file
+    is changed."""
     entries: dict[str, object] = {}
     for file in sorted(path.parent.glob(f"{path.name}.*.jsonl")):
         entries |= _read(file)[0]
@@ -55,7 +57,8 @@ def read_all(path: Path) -> dict[str, object]:
 
 
 def _read(file: Path) -> tuple[dict[str, object], int]:
-    """The entries, and the number of bytes of their complete lines; another process may be writing more."""
+    """The entries, and the number of bytes of their complete lines; another process may be writing
+    more."""
     entries: dict[str, object] = {}
     whole = 0
     for number, line in enumerate(

@@ -12,7 +12,8 @@ PATIENCE = timedelta(weeks=52)  # one process may score for days while the other
 
 
 def rank() -> tuple[int, int]:
-    """(this process's rank, the number of processes); without LOCAL_RANK there is no launcher, whatever else is set."""
+    """(this process's rank, the number of processes); without LOCAL_RANK there is no launcher,
+    whatever else is set."""
     if "LOCAL_RANK" not in os.environ:
         return 0, 1
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -33,7 +34,8 @@ def device() -> str:
 
 
 def join() -> None:
-    """Take this process's GPU and join the other processes, before a model is loaded; a second call does nothing.
+    """Take this process's GPU and join the other processes, before a model is loaded; a second call
+    does nothing.
 
     The processes only wait for each other, so gloo is enough even on GPUs.
     """

@@ -2,8 +2,9 @@
 
 Records of an experiment in experiments/beyond/ are under results/MODEL/beyond/.
 
-A record says what was run, on what, with which result, and how long it took. It is written once, atomically. Only
---replace lets another run's record replace it. This module needs neither torch nor a model.
+A record says what was run, on what, with which result, and how long it took. It is written once,
+atomically. Only --replace lets another run's record replace it. This module needs neither torch nor
+a model.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ _ON_GPU = (
 def run_name(
     method: str, factor: float, options: dict, seed: int | None = None, rate: float | None = None
 ) -> str:
-    """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's seed and given rate.
+    """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's
+    seed and given rate.
 
     An option that is a path appears with its last part only.
     """
@@ -66,7 +68,8 @@ def run_name(
 
 
 def run_of(record: dict) -> str:
-    """The name of a record's run, with which the record's file name begins; the rest says on what it was measured."""
+    """The name of a record's run, with which the record's file name begins; the rest says on what
+    it was measured."""
     training = record.get("training", {})
     return run_name(
         record["method"],
@@ -125,7 +128,8 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
         replace: treat a record as absent.
 
     Raises:
-        InputError: there is another run's record, or nothing can be written there; found before any work.
+        InputError: there is another run's record, or nothing can be written there; found before any
+            work.
     """
     if replace or not file.exists():
         files.check_writable(file.parent)
@@ -140,7 +144,8 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
 
 
 def difference(before: dict, now: dict) -> str | None:
-    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there is none.
+    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there
+    is none.
 
     Of hashes, and of what is long, it is "another KEY".
     """
@@ -180,7 +185,8 @@ def code_files(program: str) -> list[str]:
 def code_hash(program: str) -> str:
     """A hash of the code and the libraries that measure by a program.
 
-    A killed run is only resumed by the same code. Otherwise the scores of two versions would be averaged.
+    A killed run is only resumed by the same code. Otherwise the scores of two versions would be
+    averaged.
     """
     sources = {name: files.sha256(ROOT / name) for name in code_files(program)}
     return identity(sources=sources, packages=versions(*_PACKAGES, *_SCORING))
@@ -196,7 +202,8 @@ def write(file: Path, record: dict, **on_gpu: str) -> Path:
 
 
 def score_lines(scores: dict | list) -> list[str]:
-    """A record's scores as lines of text, one for each entry; of very many numbers, only how many."""
+    """A record's scores as lines of text, one for each entry; of very many numbers, only how
+    many."""
     entries = scores.items() if isinstance(scores, dict) else ((_label(row), row) for row in scores)
     lines = []
     for name, entry in entries:
@@ -208,7 +215,8 @@ def score_lines(scores: dict | list) -> list[str]:
 
 
 def _numbers(name: str, value: object) -> Iterator[str]:
-    """The means and other fractions in a score, each after its name; a mean with the number of its samples."""
+    """The means and other fractions in a score, each after its name; a mean with the number of its
+    samples."""
     if isinstance(value, dict) and "mean" in value:
         samples = f" (n = {value['n']})" if "n" in value else ""
         yield f"{name} = {value['mean']:.4g}{samples}".removeprefix(" = ")
@@ -224,7 +232,8 @@ def _numbers(name: str, value: object) -> Iterator[str]:
 
 
 def _label(row: dict) -> str:
-    """What a row of a list is of: what stands before its mean; without a mean, its first entry and its words."""
+    """What a row of a list is of: what stands before its mean; without a mean, its first entry and
+    its words."""
     names = list(row)
     words = [name for name in names if name == names[0] or isinstance(row[name], str)]
     return " ".join(
@@ -256,8 +265,8 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
     """Write results/MODEL/model.json, or add the factors to an existing one.
 
     Args:
-        facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and the sha256 of its
-            weights if known.
+        facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and
+            the sha256 of its weights if known.
 
     Raises:
         InputError: the records there belong to another model.
@@ -269,13 +278,15 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
 
 
 def benchmark(data: Path | None) -> dict:
-    """What a record says about generated samples that imitate a benchmark; empty for a benchmark's own samples."""
+    """What a record says about generated samples that imitate a benchmark; empty for a benchmark's
+    own samples."""
     file = Path(data or "") / MINIATURE
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
 def environment(**on_gpu: str) -> dict:
-    """Versions, device and commit of this run, the number of processes if several, and the facts of a GPU."""
+    """Versions, device and commit of this run, the number of processes if several, and the facts of
+    a GPU."""
     torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
     gpu = torch.cuda if torch is not None and torch.cuda.is_available() else None
     facts = {
@@ -302,7 +313,8 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's name on Linux, else its architecture (`platform.processor()` is empty in most distributions)."""
+    """The processor's name on Linux, else its architecture (`platform.processor()` is empty in most
+    distributions)."""
     file = Path("/proc/cpuinfo")
     name = re.search(
         r"^model name\s*: (.+)$",
@@ -322,6 +334,7 @@ def commit() -> str:
         return done.stdout.strip() if done.returncode == 0 else ""
 
     head = git("rev-parse", "HEAD")
-    # Changed records and rendered artifacts do not matter; changed code means that another version than the commit ran.
+    # Changed records and rendered artifacts do not matter; changed code means that another version
+    # than the commit ran.
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
     return (head or "unknown") + (" with changes" if changed else "")

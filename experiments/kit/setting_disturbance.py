@@ -1,4 +1,5 @@
-"""The disturbance of a method's setting at L', per pair; it follows from a geometry alone, and no weights are read."""
+"""The disturbance of a method's setting at L', per pair; it follows from a geometry alone, and no
+weights are read."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def per_pair(
     precision: str = "float64",
     convention: str = "released",
 ) -> tuple[np.ndarray, int]:
-    """The disturbance of each pair in nats, float64 [pairs], and how many dimensions are divided by s.
+    """The disturbance of each pair in nats, float64 [pairs], and how many dimensions are divided by
+    s.
 
     A method that chooses by disturbances chooses by those that are counted in the same way.
 

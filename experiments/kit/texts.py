@@ -1,8 +1,9 @@
 """Long public-domain books to score, from a Python package or from the user's own files.
 
-The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four Project Gutenberg books in
-one file. A book starts at its first sentence, after title page and contents, and ends before Gutenberg's closing
-notice. The package `shakespeare` carries his plays and poems, also from Project Gutenberg: verse, of one author.
+The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four
+Project Gutenberg books in one file. A book starts at its first sentence, after title page and
+contents, and ends before Gutenberg's closing notice. The package `shakespeare` carries his plays
+and poems, also from Project Gutenberg: verse, of one author.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ class Book:
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 of the text in UTF-8, the same with Windows' line endings and byte-order mark as without."""
+        """The SHA-256 of the text in UTF-8, the same with Windows' line endings and byte-order mark
+        as without."""
         lines = self.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def hashes(books: Iterable[Book]) -> set[str]:
-    """The SHA-256 of texts and of the books that they are parts of: whoever read one of these knows them."""
+    """The SHA-256 of texts and of the books that they are parts of: whoever read one of these knows
+    them."""
     return {each for book in books for each in (book.sha256, book.whole) if each}
 
 
@@ -109,7 +112,8 @@ def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window")
 
 
 def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:
-    """What a record says of the ids before its texts: nothing where there are none, as for tiny and SmolLM2."""
+    """What a record says of the ids before its texts: nothing where there are none, as for tiny and
+    SmolLM2."""
     return {"bos": True} if bos else {}
 
 
@@ -171,8 +175,8 @@ def files(paths: list[Path]) -> list[Book]:
     """The user's own text files, one book each; of a folder, its .txt files.
 
     Raises:
-        InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name, which a record could
-            not tell apart.
+        InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name,
+            which a record could not tell apart.
     """
     listed = {path: sorted(path.glob("*.txt")) if path.is_dir() else [path] for path in paths}
     if empty := [path for path, inside in listed.items() if not inside]:
@@ -190,7 +194,8 @@ def files(paths: list[Path]) -> list[Book]:
 def content(path: Path) -> str:
     """A text file's content, which may be empty; InputError if it is not a file of UTF-8.
 
-    A byte-order mark is no part of it, and a line ends in a line feed, whatever editor wrote the file.
+    A byte-order mark is no part of it, and a line ends in a line feed, whatever editor wrote the
+    file.
     """
     check_file(path)
     try:
@@ -208,7 +213,8 @@ def check_file(path: Path) -> None:
 
 
 def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
-    """The ids [count] of a text's first `most` tokens, of all if None, without the special tokens around a text.
+    """The ids [count] of a text's first `most` tokens, of all if None, without the special tokens
+    around a text.
 
     Raises:
         InputError: the model has no embedding for one of them.
@@ -226,10 +232,12 @@ def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
 def sequence(
     tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0
 ) -> torch.Tensor:
-    """The ids of a text with `length` tokens to score: all that are read, the last of which is only predicted.
+    """The ids of a text with `length` tokens to score: all that are read, the last of which is only
+    predicted.
 
     Args:
-        length: how many of the last tokens are scored: all but those of `bos`, or but the first if there is none.
+        length: how many of the last tokens are scored: all but those of `bos`, or but the first if
+            there is none.
         bos: the ids before the text, from :func:`eval.special_tokens.beginning`.
         excerpt: leave out so many times `length` tokens of the text's beginning.
 

@@ -1,7 +1,8 @@
-"""Run chains of commands: side by side on a CPU; on GPUs one after the other, each command on all of them.
+"""Run chains of commands: side by side on a CPU; on GPUs one after the other, each command on all
+of them.
 
-A chain is a process, which imports the libraries once: the same command line again, with --chain and its number. So it
-is as a task of a cluster, too.
+A chain is a process, which imports the libraries once: the same command line again, with --chain
+and its number. So it is as a task of a cluster, too.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ class Chain:
     """Commands that run one after the other: they make a model and measure it.
 
     Attributes:
-        name: the name of the log, and the beginning of the records' names if they belong to one run.
+        name: the name of the log, and the beginning of the records' names if they belong to one
+            run.
         commands: the commands.
-        same: settings that give this same model, as (experiment, setting); its records hold for them too.
+        same: settings that give this same model, as (experiment, setting); its records hold for
+            them too.
         needs: the checkpoint of another chain that it reads; empty if none.
     """
 
@@ -48,16 +51,19 @@ class Chain:
 
 
 def at_once(workers: int | None) -> int:
-    """How many chains run side by side: `workers`, or one for each core, or one if there are GPUs."""
+    """How many chains run side by side: `workers`, or one for each core, or one if there are
+    GPUs."""
     import torch
 
     return workers or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
 
 
 def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int) -> list[str]:
-    """Run chains, `workers` at a time, each as `python -m COMMAND --chain NUMBER`, which calls :func:`measure`.
+    """Run chains, `workers` at a time, each as `python -m COMMAND --chain NUMBER`, which calls
+    :func:`measure`.
 
-    Those that an earlier call ended are looked at last. So calls that are stopped again and again get on with the rest.
+    Those that an earlier call ended are looked at last. So calls that are stopped again and again
+    get on with the rest.
 
     Args:
         chains: by number.
@@ -130,7 +136,8 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
 
 
 def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
-    """Run the commands of a chain in this process; where there are several GPUs, in one process on each.
+    """Run the commands of a chain in this process; where there are several GPUs, in one process on
+    each.
 
     Args:
         folder: the model's records.
@@ -164,7 +171,8 @@ def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
 
 
 def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
-    """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the same model.
+    """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the
+    same model.
 
     Args:
         folder: the model's records. Experiments without a record are left out.

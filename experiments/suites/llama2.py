@@ -12,7 +12,8 @@ MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
 LENGTHS = 4096, 8192, 16384
 
-# Each step is one call of a script in experiments/. Under --quick, just enough to show that each one runs.
+# Each step is one call of a script in experiments/. Under --quick, just enough to show that each
+# one runs.
 tune = step("finetune", reads=CORPUS, quick={"steps": 2})
 longbench_e = step("longbench_e", reads=BENCHMARK, quick={"limit": 1})
 open_llm = step("open_llm", reads=BENCHMARK, quick={"limit": 10})
@@ -84,7 +85,8 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 
 def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
+    machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 

@@ -26,7 +26,8 @@ def main(description: str, part: str | None = None) -> None:
 
     Args:
         description: the script's docstring.
-        part: the one part of the suite that the script of that name measures; None for all, by experiments.rerun.
+        part: the one part of the suite that the script of that name measures; None for all, by
+            experiments.rerun.
     """
     script = f"experiments.{part or 'rerun'}"
     arguments = _parse(description, script)
@@ -56,7 +57,8 @@ def main(description: str, part: str | None = None) -> None:
 
 
 def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: int) -> None:
-    """Measure the chains side by side, then those that need another's checkpoint; print what was skipped."""
+    """Measure the chains side by side, then those that need another's checkpoint; print what was
+    skipped."""
     logs, first, last = suite.output / "logs", {}, {}
     for number, chain in enumerate(chains):
         (last if chain.needs else first)[number] = chain
@@ -97,7 +99,8 @@ def _measure_one(chain: Chain, suite: Suite) -> None:
 
 
 def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
-    """The chains of a suite, or of one part: the paper's, then those beyond it; those that need others come last.
+    """The chains of a suite, or of one part: the paper's, then those beyond it; those that need
+    others come last.
 
     Raises:
         InputError: the suite has no such part, or nothing of these methods.
@@ -176,7 +179,8 @@ def _parse(description: str, script: str) -> argparse.Namespace:
 
 
 def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
-    """The base model with the command line's options, and the modules of its suite; InputError for bad input."""
+    """The base model with the command line's options, and the modules of its suite; InputError for
+    bad input."""
     name, own = arguments.model, None
     if name in base_models.MODELS:
         model, modules, folder = base_models.MODELS[name], suites.find(name), f"rerun/{name}"
@@ -215,7 +219,8 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
 
 
 def _own(path: str, factors: list[float]) -> tuple[str, Model]:
-    """A model of one's own, to be extended by these factors, after the name of its folder of records."""
+    """A model of one's own, to be extended by these factors, after the name of its folder of
+    records."""
     from experiments.kit.base_model import (
         BaseModel,
     )  # imports transformers, which a base model does not need
@@ -234,5 +239,6 @@ def _own(path: str, factors: list[float]) -> tuple[str, Model]:
 
 
 def _corpus(name: str) -> str:
-    """`hub`, `books`, or the absolute path of a directory, so that commands that are listed can be run anywhere."""
+    """`hub`, `books`, or the absolute path of a directory, so that commands that are listed can be
+    run anywhere."""
     return name if name in ("hub", "books") else str(existing_directory(name).absolute())

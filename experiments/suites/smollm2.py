@@ -1,8 +1,9 @@
-"""smollm2: the paper's comparison on a real pre-trained model, fine-tuned at L'; for one GPU and some hours.
+"""smollm2: the paper's comparison on a real pre-trained model, fine-tuned at L'; for one GPU and
+some hours.
 
-The chains are in the order of their worth: what README's claims compare comes first. `timeout 13m` before the
-command measures as much as the time allows, and the same command goes on later. Under --quick a CPU measures all of it,
-at small sizes.
+The chains are in the order of their worth: what README's claims compare comes first. `timeout 13m`
+before the command measures as much as the time allows, and the same command goes on later. Under
+--quick a CPU measures all of it, at small sizes.
 """
 
 from collections.abc import Iterator
@@ -22,8 +23,9 @@ TRAINED = [*HEADLINE, ("pi", {}), ZERO, ("clex", {})]
 UNTRAINED = [("original", {}), *TRAINED[:-1]]
 N_HATS = n_hats(smollm2.MODEL)
 
-# Each step is one call of a script in experiments/; `quick` is what differs under --quick, None leaves the step out.
-# Without --texts, the texts are parts of War and Peace, which no one trains on.
+# Each step is one call of a script in experiments/; `quick` is what differs under --quick, None
+# leaves the step out. Without --texts, the texts are parts of War and Peace, which no one trains
+# on.
 tune = step("finetune", reads=CORPUS, quick={"length": 1024, "batch": 1, "steps": 1})
 passkey = step("passkey", keys=10, quick={"lengths": (1024, 2048), "depths": 1, "keys": 1})
 perplexity = step(
@@ -94,7 +96,8 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 
 def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
+    machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 

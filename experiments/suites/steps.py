@@ -44,7 +44,8 @@ def step(
         experiment: the script's name under experiments/ or experiments/beyond/.
         reads: what it reads: one of the names above.
         quick: the options that differ under --quick; None leaves the step out then.
-        options: the script's options; True is a flag, a tuple is several values, a function (model, factor) gives one.
+        options: the script's options; True is a flag, a tuple is several values, a function (model,
+            factor) gives one.
     """
     return Step(experiment, options, quick, reads)
 
@@ -72,7 +73,8 @@ class Suite:
         texts: the texts to score.
         benchmarks: a folder that holds one folder for each benchmark, named after its experiment.
         corpus: the data to train on.
-        methods: measure only these methods, and leave out experiments that choose their methods themselves.
+        methods: measure only these methods, and leave out experiments that choose their methods
+            themselves.
         replace: records of the same name with other settings are replaced.
     """
 
@@ -96,7 +98,8 @@ class Suite:
         """The chain of an experiment that chooses its methods itself.
 
         Args:
-            options: more options of it; `weights` is the checkpoint of another chain, after which it runs.
+            options: more options of it; `weights` is the checkpoint of another chain, after which
+                it runs.
         """
         commands = self._commands(
             ["--model", self.own_checkpoint or self.name, *flags(options)], [step], None, 2
@@ -133,7 +136,8 @@ class Suite:
         steps: Iterable[Step],
         same: Iterable[Setting] = (),
     ) -> Chain:
-        """The chain that fine-tunes the base model by `tune` and measures the result; empty if nothing is measured."""
+        """The chain that fine-tunes the base model by `tune` and measures the result; empty if
+        nothing is measured."""
         method, options = setting
         steps, rate = list(steps), self.model.training.other_rate(tune.options.get("learning_rate"))
         output = self.checkpoint(setting, factor, seed, rate)
@@ -159,12 +163,14 @@ class Suite:
     def distinct(
         self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
     ) -> Iterator[tuple[Setting, list[Setting]]]:
-        """Settings of the same frequencies once: the one to measure, and the others for which its records hold.
+        """Settings of the same frequencies once: the one to measure, and the others for which its
+        records hold.
 
         Args:
             settings: the settings to measure.
             factor: the scaling factor s.
-            others: settings that the suite measures anyway; one of equal frequencies is the one to measure.
+            others: settings that the suite measures anyway; one of equal frequencies is the one to
+                measure.
         """
         others = [
             setting for setting in others if not rope.get(setting[0]).start
@@ -184,7 +190,8 @@ class Suite:
     def _commands(
         self, model: Command, steps: Iterable[Step], method: str | None, factor: float
     ) -> list[Command]:
-        """The commands that measure a method, or methods that the experiment chooses itself, by these steps."""
+        """The commands that measure a method, or methods that the experiment chooses itself, by
+        these steps."""
         if self.methods is not None and method not in self.methods:
             return []
         steps = (step for step in steps if step.quick is not None or not self.quick)

@@ -1,7 +1,8 @@
 """tiny: every table and figure of the paper, on a model that was trained here.
 
-`python -m experiments.rerun --model tiny` runs the chains of all PARTS side by side, and `times` last. A chain is the
-commands that make one model and measure it. `suite` holds the options of that command, such as --quick.
+`python -m experiments.rerun --model tiny` runs the chains of all PARTS side by side, and `times`
+last. A chain is the commands that make one model and measure it. `suite` holds the options of that
+command, such as --quick.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from experiments.suites.steps import CORPUS, Suite, step
 
 FACTORS, SEEDS = (2, 4), 3
 N_HAT = tiny.MODEL.n_hat  # by factor
-# Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is generated included.
+# Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is
+# generated included.
 FITTING = (
     "niah_single_1",
     "niah_single_2",
@@ -94,7 +96,8 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
 
 
 def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle machine."""
+    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
+    machine."""
     yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
 
 

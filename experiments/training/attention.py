@@ -1,7 +1,9 @@
-"""Causal attention in bfloat16 on a CPU, in half the time of PyTorch's: attention.cpp, compiled on first use.
+"""Causal attention in bfloat16 on a CPU, in half the time of PyTorch's: attention.cpp, compiled on
+first use.
 
-PyTorch's backward kernel for CPUs multiplies without the instructions for bfloat16 (AMX, AVX512-BF16), and sums the
-gradients of keys and values in bfloat16. This one uses them and sums in float32.
+PyTorch's backward kernel for CPUs multiplies without the instructions for bfloat16 (AMX,
+AVX512-BF16), and sums the gradients of keys and values in bfloat16. This one uses them and sums in
+float32.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def install(model: PreTrainedModel) -> None:
 
 
 def keep_attention():
-    """The `context_fn` of a checkpoint that keeps what the kernel returned and computes all else again."""
+    """The `context_fn` of a checkpoint that keeps what the kernel returned and computes all else
+    again."""
     return create_selective_checkpoint_contexts([torch.ops.dprope.attention.default])
 
 

@@ -15,13 +15,13 @@ from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
 PEAK = 312e12  # dense bfloat16 FLOP/s of an A100 80GB SXM (NVIDIA's data sheet)
-# The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper
-# reports.
+# The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8
+# A100s that the paper reports.
 MFU = 0.45
 FILLED = 0.85  # the share of a GPU's memory that a run may fill safely
 
-# DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and updated at a time
-# (sub_group_size).
+# DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and
+# updated at a time (sub_group_size).
 LIVE_PARAMETERS = 1e9
 SUB_GROUP = 1e9
 
@@ -32,7 +32,8 @@ class Sizes:
 
     Attributes:
         parameters: the number of weights; tied ones count once.
-        multiplied: the weights that every token is multiplied by: all except an embedding that is only looked up.
+        multiplied: the weights that every token is multiplied by: all except an embedding that is
+            only looked up.
         width, inner: the widths of the residual stream and of the MLP.
         query, key: the widths of all heads' queries and of all heads' keys.
     """
@@ -67,10 +68,11 @@ def sizes(config: PreTrainedConfig) -> Sizes:
 
 
 def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str, float]:
-    """GB per GPU of each kind of tensor at the peak of training, in bfloat16 with a float32 master copy.
+    """GB per GPU of each kind of tensor at the peak of training, in bfloat16 with a float32 master
+    copy.
 
-    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), with gradients summed in float32. A single GPU
-    holds float32 weights, which autocast copies to bfloat16.
+    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), with gradients summed in
+    float32. A single GPU holds float32 weights, which autocast copies to bfloat16.
 
     Args:
         length: tokens per sequence.
@@ -93,16 +95,19 @@ def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str,
 def activations(
     size: Sizes, tokens: int, checkpointing: bool, autocast: bool = False
 ) -> dict[str, float]:
-    """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and gradients.
+    """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and
+    gradients.
 
-    Counted for Llama layers with a fused attention kernel and for a loss that never holds all logits.
+    Counted for Llama layers with a fused attention kernel and for a loss that never holds all
+    logits.
 
     Args:
         autocast: the weights are float32, and so is what a layer adds to.
     """
-    # Two norms: in bfloat16, the input in float32, and what is before and after the weight. Under autocast both of
-    # these are float32, and each of five matrices has its own bfloat16 copy of what it multiplies. Then q and
-    # attention's output; k and v; the MLP's gate, activation, up and product.
+    # Two norms: in bfloat16, the input in float32, and what is before and after the weight. Under
+    # autocast both of these are float32, and each of five matrices has its own bfloat16 copy of
+    # what it multiplies. Then q and attention's output; k and v; the MLP's gate, activation, up and
+    # product.
     norms, residual = (26, 4) if autocast else (16, 2)
     layer = tokens * (
         norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner
@@ -110,8 +115,9 @@ def activations(
     gradients = (
         tokens * 3 * 2 * size.inner
     )  # the MLP's, the most that a backward pass holds at a time
-    # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states. Both sum the head's
-    # gradient in float32 in the forward pass, and keep a copy of it in bfloat16 for the backward pass.
+    # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states.
+    # Both sum the head's gradient in float32 in the forward pass, and keep a copy of it in bfloat16
+    # for the backward pass.
     logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
     loss = {"loss": logits + (4 + 2) * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
     if checkpointing:
@@ -124,7 +130,8 @@ def activations(
 
 
 def smaller(settings: Training) -> Training | None:
-    """The settings that take less memory than these, for a run that had too little; None if there are none."""
+    """The settings that take less memory than these, for a run that had too little; None if there
+    are none."""
     if settings.device_batch > 1:
         at_most_half = range(settings.device_batch // 2, 0, -1)
         return replace(
@@ -134,7 +141,8 @@ def smaller(settings: Training) -> Training | None:
 
 
 def hours(size: Sizes, tokens: int, length: int, gpus: int) -> float:
-    """Wall-clock hours to train on so many tokens, in sequences of `length`, on A100s at MFU of their peak.
+    """Wall-clock hours to train on so many tokens, in sequences of `length`, on A100s at MFU of
+    their peak.
 
     A token takes 6 FLOPs per weight, and attention's.
     """

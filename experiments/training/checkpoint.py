@@ -1,8 +1,9 @@
 """Checkpoints to resume from: whole, of the same run and of the same code, or refused.
 
-A checkpoint is written to a temporary folder. Its manifest is written last, with every file's SHA-256, the run's
-settings and the code that trains. Then the folder is renamed, so a kill leaves the previous checkpoint. transformers
-would go on from one without an optimizer's state, or with a flipped bit, to other losses.
+A checkpoint is written to a temporary folder. Its manifest is written last, with every file's
+SHA-256, the run's settings and the code that trains. Then the folder is renamed, so a kill leaves
+the previous checkpoint. transformers would go on from one without an optimizer's state, or with a
+flipped bit, to other losses.
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ def run_of(checkpoint: Path) -> dict:
 
 
 def whole(folder: Path, facts: dict) -> Path | None:
-    """The newest checkpoint in a run's directory, checked to be complete and of this run and code; None without any.
+    """The newest checkpoint in a run's directory, checked to be complete and of this run and code;
+    None without any.
 
     Raises:
         InputError: the checkpoint is incomplete, or of another run or code.
@@ -138,7 +140,8 @@ def whole(folder: Path, facts: dict) -> Path | None:
 
 
 def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of those of the paths that are files, but for a manifest, by their paths in the folder.
+    """The SHA-256 of those of the paths that are files, but for a manifest, by their paths in the
+    folder.
 
     The files may have tens of gigabytes, so threads hash them in parallel.
     """

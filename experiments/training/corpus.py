@@ -1,4 +1,5 @@
-"""Where training text comes from: PG19 on the hub, the user's own directory, or the packaged books."""
+"""Where training text comes from: PG19 on the hub, the user's own directory, or the packaged
+books."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from eval import hub
 from experiments.kit import texts
 from experiments.kit.texts import Book
 
-HUB = "emozilla/pg19"  # PG19 as parquet; the original is a loading script, which is no longer supported
+# PG19 as parquet; the original is a loading script, which is no longer supported
+HUB = "emozilla/pg19"
 TRAINING = "data/train-*.parquet"  # 23 shards of 1,244 books
 SUFFIXES = ".txt", ".parquet"
 
@@ -25,17 +27,19 @@ class Corpus:
     """A source of books.
 
     Attributes:
-        source: "hub", "books" (the packaged books, except the one that evaluations score), or a directory of .txt and
-            .parquet files. A parquet file has a column `text` of strings and may have titles in `title` or
-            `short_book_title`. Rows without text are skipped.
+        source: "hub", "books" (the packaged books, except the one that evaluations score), or a
+            directory of .txt and .parquet files. A parquet file has a column `text` of strings and
+            may have titles in `title` or `short_book_title`. Rows without text are skipped.
     """
 
     source: str
 
     def books(self, seed: int) -> Iterator[Book]:
-        """Every book once, in an order that the seed decides: it shuffles the files, and the books in each.
+        """Every book once, in an order that the seed decides: it shuffles the files, and the books
+        in each.
 
-        So one file is read at a time, and a shard of the hub is downloaded only when its first book is needed.
+        So one file is read at a time, and a shard of the hub is downloaded only when its first book
+        is needed.
 
         Raises:
             InputError: there are no files, there is no text in them, or the hub cannot be reached.
@@ -49,17 +53,20 @@ class Corpus:
 
     @property
     def count(self) -> int | None:
-        """The number of books, if they are so few that each should give an equal share; else None."""
+        """The number of books, if they are so few that each should give an equal share; else
+        None."""
         return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
 
     @property
     def name(self) -> str:
-        """The source as a record names it: a directory without its path, which says nothing of its contents."""
+        """The source as a record names it: a directory without its path, which says nothing of its
+        contents."""
         return self.source if self.source in ("hub", "books") else "directory"
 
     @functools.cached_property
     def fingerprint(self) -> list:
-        """What identifies this source's contents: the name and SHA-256 of each file or book, of text files as read.
+        """What identifies this source's contents: the name and SHA-256 of each file or book, of
+        text files as read.
 
         For the hub it is the repository and its commit.
         """

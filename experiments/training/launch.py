@@ -15,19 +15,23 @@ from transformers import TrainingArguments
 from core.errors import InputError
 from experiments.kit.processes import rank
 
-# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of gigabytes.
+# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of
+# gigabytes.
 PATIENCE = timedelta(hours=4)
 
 
 def expected() -> int:
-    """How many processes train after :func:`start`: those that a launcher started, else one for each GPU."""
+    """How many processes train after :func:`start`: those that a launcher started, else one for
+    each GPU."""
     return rank()[1] if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
 
 
 def start(module: str) -> None:
-    """Run `python -m module` again in as many processes as are expected, and exit with their status.
+    """Run `python -m module` again in as many processes as are expected, and exit with their
+    status.
 
-    If one process is enough, return instead. If one of several exits with status 2, so does this process.
+    If one process is enough, return instead. If one of several exits with status 2, so does this
+    process.
     """
     count = expected()
     if count != rank()[1]:
@@ -42,7 +46,8 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
 
     sys.stdout.flush()
     logging.disable(logging.ERROR)  # the processes report themselves what failed
-    # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every process of a job.
+    # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every
+    # process of a job.
     deaf = (
         ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
     )
@@ -64,7 +69,8 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
 
 
 def _status(codes: set[int]) -> int:
-    """The exit status for processes with these exit codes, as a shell states it; prints the signal that ended one."""
+    """The exit status for processes with these exit codes, as a shell states it; prints the signal
+    that ended one."""
     ended = codes - {-signal.SIGTERM} or codes  # SIGTERM is what the other processes are sent
     code = 2 if 2 in ended else max(ended)
     if code >= 0:
@@ -77,7 +83,8 @@ def _status(codes: set[int]) -> int:
 
 
 def join(arguments: TrainingArguments) -> TrainingArguments:
-    """Join the processes, which ZeRO-3 needs before a model is loaded. A single process trains on one GPU."""
+    """Join the processes, which ZeRO-3 needs before a model is loaded. A single process trains on
+    one GPU."""
     assert arguments.device  # reading this joins them
     if (
         arguments.n_gpu > 1
@@ -87,7 +94,8 @@ def join(arguments: TrainingArguments) -> TrainingArguments:
 
 
 def once(work: Callable[[], object], here: bool) -> None:
-    """Do `work` in one process while the others wait. If it fails, all end, and only that process reports the error.
+    """Do `work` in one process while the others wait. If it fails, all end, and only that process
+    reports the error.
 
     Args:
         here: whether this process does it.

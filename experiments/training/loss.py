@@ -1,11 +1,12 @@
 """The language-modelling loss without [length × vocabulary] logits in float32.
 
-For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here they are computed a few
-tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by :func:`chunked_loss` otherwise.
+For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here they
+are computed a few tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by
+:func:`chunked_loss` otherwise.
 
-No code of a model is replaced. :class:`HeadLoss` gives the output head (`lm_head`) a forward that returns the loss
-instead of logits while labels are set. The head is still called as a module, so DeepSpeed's ZeRO-3 gathers its weight,
-and data-parallel wrappers see an ordinary forward pass.
+No code of a model is replaced. :class:`HeadLoss` gives the output head (`lm_head`) a forward that
+returns the loss instead of logits while labels are set. The head is still called as a module, so
+DeepSpeed's ZeRO-3 gathers its weight, and data-parallel wrappers see an ordinary forward pass.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def chunked_loss(
 ) -> Tensor:
     """What :func:`summed_loss` computes, `chunk` tokens at a time.
 
-    The forward pass computes the gradients, too, so that no more than one chunk's logits are held and none is computed
-    twice. The chunks' gradients of weight and bias are summed in float32.
+    The forward pass computes the gradients, too, so that no more than one chunk's logits are held
+    and none is computed twice. The chunks' gradients of weight and bias are summed in float32.
     """
     if torch.is_grad_enabled():
         return _ChunkedLoss.apply(hidden, weight, bias, labels, chunk)
@@ -85,7 +86,8 @@ class _ChunkedLoss(torch.autograd.Function):
 
 
 def uses_liger(device: torch.device) -> bool:
-    """Whether Liger's kernel computes the loss on this device: on a GPU, or where Triton's interpreter runs it."""
+    """Whether Liger's kernel computes the loss on this device: on a GPU, or where Triton's
+    interpreter runs it."""
     runs = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
     return runs and importlib.util.find_spec("liger_kernel") is not None
 
@@ -117,8 +119,8 @@ class HeadLoss:
     """Computes a causal language model's summed loss inside its own forward pass.
 
     Args:
-        model: any model. If it rescales or caps its output head's logits (Gemma 2, Cohere, Granite), the loss is
-            computed in the plain way, with all logits.
+        model: any model. If it rescales or caps its output head's logits (Gemma 2, Cohere,
+            Granite), the loss is computed in the plain way, with all logits.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:

@@ -1,8 +1,8 @@
 """A fine-tune on disk: its progress, and its result as one directory that appears whole.
 
-While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there is its progress, with a manifest that
-states its settings. When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`
-and `tensorboard/` beside the weights.
+While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there is its progress,
+with a manifest that states its settings. When it is done, `OUTPUT` appears by a rename: a stock
+Hugging Face checkpoint with `training.json` and `tensorboard/` beside the weights.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Output:
 
     @property
     def is_done(self) -> bool:
-        """Whether the finished directory exists; InputError if it holds another run or something else."""
+        """Whether the finished directory exists; InputError if it holds another run or something
+        else."""
         if not os.path.lexists(self.path):
             return False
         if not (self.path / FACTS).is_file():
@@ -78,9 +79,11 @@ class Output:
             yield
 
     def begin(self, data_sha256: str) -> dict:
-        """Check that the run can resume from its directory's checkpoint, or clear the directory if there is none.
+        """Check that the run can resume from its directory's checkpoint, or clear the directory if
+        there is none.
 
-        Every process calls this. DeepSpeed's checkpoints are divided among as many processes as train together.
+        Every process calls this. DeepSpeed's checkpoints are divided among as many processes as
+        train together.
 
         Args:
             data_sha256: the SHA-256 of all tokens.
@@ -89,7 +92,8 @@ class Output:
             the contents of the manifests of this run's checkpoints.
 
         Raises:
-            InputError: the checkpoint is incomplete, or belongs to another run, number of processes, data or code.
+            InputError: the checkpoint is incomplete, or belongs to another run, number of
+                processes, data or code.
         """
         rank, count = processes.rank()
         facts = checkpoint.facts(
@@ -106,7 +110,8 @@ class Output:
         return facts
 
     def clear(self) -> None:
-        """Remove the run's files from its unfinished directory, and the directory if it is then empty.
+        """Remove the run's files from its unfinished directory, and the directory if it is then
+        empty.
 
         Where another run's checkpoint lies in it, everything stays.
         """

@@ -1,12 +1,14 @@
 """Books as full-length training sequences on disk, in an order that depends on seed and step alone.
 
-A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper only says
-"fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect document boundaries without
-attention masks, every position has real long-range context, and only a few per cent of a PG19 book (about 100,000
-tokens) are dropped. A book begins with BOS where it is asked for, so a sequence from its middle does not.
+A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper
+only says "fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect
+document boundaries without attention masks, every position has real long-range context, and only a
+few per cent of a PG19 book (about 100,000 tokens) are dropped. A book begins with BOS where it is
+asked for, so a sequence from its middle does not.
 
-The sequences are tokenised once into a memory-mapped file, which runs with the same source, tokeniser, length and seed
-share. So all methods see the same data, and a resumed run continues at its step without reading a text again.
+The sequences are tokenised once into a memory-mapped file, which runs with the same source,
+tokeniser, length and seed share. So all methods see the same data, and a resumed run continues at
+its step without reading a text again.
 """
 
 from __future__ import annotations
@@ -38,11 +40,12 @@ TOGETHER = 32  # books that are tokenised at a time, on all cores
 class PackedSequences(Dataset):
     """Training sequences in training order.
 
-    Item i is {"input_ids": int64 [length], "labels": the same}. If `total` exceeds the number of sequences, they come
-    again in another order.
+    Item i is {"input_ids": int64 [length], "labels": the same}. If `total` exceeds the number of
+    sequences, they come again in another order.
 
     Attributes:
-        facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of all tokens.
+        facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of
+            all tokens.
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
@@ -88,8 +91,8 @@ def pack(
         bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
 
     Raises:
-        InputError: there is no text, or too little for one batch of this length, or a token that the model has no
-            embedding for.
+        InputError: there is no text, or too little for one batch of this length, or a token that
+            the model has no embedding for.
     """
     wanted = batch * steps
     what = {

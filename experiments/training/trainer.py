@@ -1,10 +1,12 @@
 """Hugging Face's Trainer with what a reproducible run needs.
 
 - The loss never holds all logits (:mod:`experiments.training.loss`).
-- The data come in the dataset's own order, so the number of steps done is the position in the data. With the optimizer,
-  scheduler and random states that the Trainer saves, a killed run continues exactly, to the last bit.
+- The data come in the dataset's own order, so the number of steps done is the position in the data.
+  With the optimizer, scheduler and random states that the Trainer saves, a killed run continues
+  exactly, to the last bit.
 - CLEX's random draws belong to the sample, so a run is the same on any number of processes.
-- A checkpoint appears whole or not at all (:mod:`experiments.training.checkpoint`). Ctrl-C and SIGTERM leave one.
+- A checkpoint appears whole or not at all (:mod:`experiments.training.checkpoint`). Ctrl-C and
+  SIGTERM leave one.
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
@@ -47,8 +49,8 @@ class Trainer(SavesWhole):
     Args:
         model: a causal language model.
         arguments: from :func:`training_arguments`.
-        data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token does not count, and
-            of what else the model reads.
+        data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token
+            does not count, and of what else the model reads.
         facts: the contents of the manifests of its checkpoints.
     """
 
@@ -81,8 +83,8 @@ class Trainer(SavesWhole):
     def train(self):
         """Train to the end, from the last checkpoint in the output directory if there is one.
 
-        A progress bar shows the last loss. TensorBoard's logs are in `tensorboard/` there; steps that a resumed run
-        repeats replace those logged before the kill.
+        A progress bar shows the last loss. TensorBoard's logs are in `tensorboard/` there; steps
+        that a resumed run repeats replace those logged before the kill.
 
         Raises:
             KeyboardInterrupt: Ctrl-C came; a checkpoint of the step in which it came is kept.
@@ -119,7 +121,8 @@ class Trainer(SavesWhole):
         """This micro-batch's share of the mean loss over all tokens of the step."""
         read = {name: values for name, values in inputs.items() if name != "labels"}
         total = self._loss(model, read, inputs["labels"])
-        # Gradients are averaged over processes afterwards, so each process multiplies its share by their number.
+        # Gradients are averaged over processes afterwards, so each process multiplies its share by
+        # their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
         if not math.isfinite(loss.item()):
             where = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
@@ -143,7 +146,8 @@ class Trainer(SavesWhole):
         return norm
 
     def ran_on(self) -> dict:
-        """What computed the run (for a resumed run, its last part); this is not part of the run's identity."""
+        """What computed the run (for a resumed run, its last part); this is not part of the run's
+        identity."""
         config = self.model.config.get_text_config(decoder=True)
         return {
             "processes": self.args.world_size,
@@ -156,7 +160,8 @@ class Trainer(SavesWhole):
         }
 
     def training_step(self, model, inputs, num_items_in_batch=None):
-        """One micro-batch, counted so that an error can name it and every sample has its own draws."""
+        """One micro-batch, counted so that an error can name it and every sample has its own
+        draws."""
         with clex.drawing(
             self.model, self._draws, self._items()
         ):  # also while activations are recomputed
@@ -180,7 +185,8 @@ class Trainer(SavesWhole):
 
 
 class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
-    """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come, with a checkpoint.
+    """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come, with a
+    checkpoint.
 
     A second one ends the process at once. A signal that is ignored stays so.
 
@@ -220,8 +226,8 @@ def training_arguments(
 ) -> TrainingArguments:
     """The Trainer's arguments for these settings on the hardware at hand.
 
-    Several processes train under DeepSpeed ZeRO-3. Create the arguments before loading the model: then ZeRO-3 loads
-    only each process's share.
+    Several processes train under DeepSpeed ZeRO-3. Create the arguments before loading the model:
+    then ZeRO-3 loads only each process's share.
 
     Args:
         folder: where checkpoints and logs go.
@@ -265,7 +271,8 @@ def training_arguments(
 def default_dtype() -> str:
     """The default dtype of matrix products: bfloat16 on a GPU that supports it, else float32.
 
-    It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on the CPU.
+    It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on
+    the CPU.
     """
     on_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
     return "bfloat16" if on_gpu else "float32"

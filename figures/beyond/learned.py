@@ -1,8 +1,8 @@
 """Learned scaling factors beside every method's.
 
-Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights were frozen, with their
-range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it is, λ = s interpolates it. A
-line that ends early is of a method that stops the pairs there.
+Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights were
+frozen, with their range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it
+is, λ = s interpolates it. A line that ends early is of a method that stops the pairs there.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,8 @@ _OTHERS = "#EE3377", "s"
 
 
 def build(results: Results) -> Figure:
-    """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a selection slows."""
+    """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a
+    selection slows."""
     groups = learned.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
     rows = {
@@ -78,7 +79,8 @@ def _share(results: Results) -> np.ndarray:
 
 
 def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.ndarray]:
-    """Which pairs are slowed, bool [pairs], by each setting that divides a pair's frequency by s or not at all."""
+    """Which pairs are slowed, bool [pairs], by each setting that divides a pair's frequency by s or
+    not at all."""
     selections = {}
     for setting in settings:
         by = learned.inverse(results, setting)

@@ -1,8 +1,9 @@
 """Loss against position, beginnings of books: the five best settings.
 
-Beyond the paper. A panel has the five settings of the least loss beyond L, as differences from YaRN's loss at the same
-positions: above zero is more loss than YaRN, below zero less. Losses are means over the books. Right of the dotted line
-are positions that the model never saw in pre-training. The table of losses by position has all settings.
+Beyond the paper. A panel has the five settings of the least loss beyond L, as differences from
+YaRN's loss at the same positions: above zero is more loss than YaRN, below zero less. Losses are
+means over the books. Right of the dotted line are positions that the model never saw in
+pre-training. The table of losses by position has all settings.
 """
 
 import matplotlib.pyplot as plt
@@ -53,7 +54,8 @@ def build(results: Results) -> Figure:
 
 
 def best_rows(results: Results, rows: Comparison) -> list[Row]:
-    """The five settings of the least loss beyond L, the least first; without ablations and what was learned."""
+    """The five settings of the least loss beyond L, the least first; without ablations and what was
+    learned."""
     return sorted(learned.methods(results, rows), key=lambda row: loss_by_position.level(row).mean)[
         :BEST
     ]

@@ -1,8 +1,9 @@
 """Loss and disturbance over n̂.
 
-Beyond the paper, without training, on one text. A point is DPRoPE at one n̂: it interpolates the n̂ dimensions that gain
-most by it, so each choice holds those to its left. Above: the loss beyond L. Below: the disturbance, as the released
-code computes it. The least of each is marked; if less disturbance extended a model better, both would be at one n̂.
+Beyond the paper, without training, on one text. A point is DPRoPE at one n̂: it interpolates the n̂
+dimensions that gain most by it, so each choice holds those to its left. Above: the loss beyond L.
+Below: the disturbance, as the released code computes it. The least of each is marked; if less
+disturbance extended a model better, both would be at one n̂.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,8 @@
 """Training loss of each fine-tune minus YaRN's, step by step.
 
-Beyond the paper, at the base model's own learning rate. Both models read the same sequences of L' tokens in the same
-order; above zero is more loss than YaRN. A thin line is one seed, a thick one the mean over all.
+Beyond the paper, at the base model's own learning rate. Both models read the same sequences of L'
+tokens in the same order; above zero is more loss than YaRN. A thin line is one seed, a thick one
+the mean over all.
 """
 
 from collections import Counter

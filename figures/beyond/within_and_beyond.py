@@ -1,8 +1,8 @@
 """Loss of each method minus YaRN's, within the context length and beyond it.
 
-Beyond the paper, without training, at the least factor. A small point is a text, a bar the mean over texts; left of
-zero is less loss than YaRN. What a method loses in both columns alike it loses everywhere, not by extending. The axis
-is compressed away from zero.
+Beyond the paper, without training, at the least factor. A small point is a text, a bar the mean
+over texts; left of zero is less loss than YaRN. What a method loses in both columns alike it loses
+everywhere, not by extending. The axis is compressed away from zero.
 """
 
 import matplotlib.pyplot as plt

@@ -3,9 +3,9 @@
     python -m figures                        every figure of every model
     python -m figures passkey --model tiny   one of them, and its caption
 
-A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to figures/MODEL/beyond/.
-CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first line is the title, what follows says how
-to read it.
+A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to
+figures/MODEL/beyond/. CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first
+line is the title, what follows says how to read it.
 """
 
 from __future__ import annotations

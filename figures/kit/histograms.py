@@ -20,7 +20,8 @@ class PairAngles:
     Attributes:
         pair: its index.
         wavelength: in tokens.
-        frequency: F_k, the per cent of positions in each interval [intervals], by a name of COLOURS.
+        frequency: F_k, the per cent of positions in each interval [intervals], by a name of
+            COLOURS.
     """
 
     pair: int
@@ -29,7 +30,8 @@ class PairAngles:
 
 
 def check_geometry(results: Results) -> None:
-    """NotMeasured for a model of another geometry than the paper's: its figures show single pairs of that one."""
+    """NotMeasured for a model of another geometry than the paper's: its figures show single pairs
+    of that one."""
     if results.model.geometry != published.GEOMETRY:
         raise NotMeasured(
             f"the paper shows angles of its own models' geometry, which {results.model.name} does not have; "

@@ -17,8 +17,9 @@ from core import rope
 
 COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
 
-# For what a registration leaves out: colours far from each other, from black, from the baseline's and from the
-# registered solid line, to colour-blind eyes too, and dashes unlike those that are registered.
+# For what a registration leaves out: colours far from each other, from black, from the baseline's
+# and from the registered solid line, to colour-blind eyes too, and dashes unlike those that are
+# registered.
 _COLOURS = ("#882255", "#332288", "#77AA66", "#997700", "#56B4E9", "#888888")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
@@ -30,8 +31,9 @@ _NAME = 17  # characters of a line of a curve's name
 def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
     """The settings of one factor in panels of at most five curves, each with the baseline first.
 
-    The first panels have the methods that the paper compares, and the paper's own at its largest n̂ where one is set by
-    hand. Then come all settings and variants of the paper's own method, then all others.
+    The first panels have the methods that the paper compares, and the paper's own at its largest n̂
+    where one is set by hand. Then come all settings and variants of the paper's own method, then
+    all others.
     """
     ordered = sorted(settings, key=_order)
     baseline = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
@@ -54,7 +56,8 @@ def _even(settings: list, most: int) -> list[list]:
 
 
 def _kind(setting: Setting) -> int:
-    """0 for what the paper compares its own with, 1 for its own method and its variants, 2 for all others."""
+    """0 for what the paper compares its own with, 1 for its own method and its variants, 2 for all
+    others."""
     if str(setting.method).partition("-")[0] == rope.PROPOSED:
         return 1
     method = rope.METHODS.get(setting.method)
@@ -65,10 +68,10 @@ def _kind(setting: Setting) -> int:
 def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure, the same in all its panels.
 
-    A method is drawn as its registration says, its settings with other options as the further styles there. What they
-    leave out takes the next free pair of a colour and a dash, and so does a setting whose colour is that of another of
-    its panel, or of another setting of its method. Where more settings share a panel than there are colours, they
-    differ by dashes alone.
+    A method is drawn as its registration says, its settings with other options as the further
+    styles there. What they leave out takes the next free pair of a colour and a dash, and so does a
+    setting whose colour is that of another of its panel, or of another setting of its method. Where
+    more settings share a panel than there are colours, they differ by dashes alone.
     """
     free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
     lists = [list(panel) for panel in panels]
@@ -124,7 +127,8 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
 
 
 def compress(axes: Axes) -> None:
-    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are any."""
+    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are
+    any."""
     if max(map(abs, axes.get_ylim())) <= 0.1:
         return
     axes.set_yscale("symlog", linthresh=0.1)
@@ -142,7 +146,8 @@ def lines_of(panels: Sequence) -> int:
 def small_multiples(
     figure, shown: Mapping[str, Sequence[Sequence[Setting]]]
 ) -> dict[str, list[Axes]]:
-    """Axes for the panels of each state, by its title, which stands above its first; each state begins a line."""
+    """Axes for the panels of each state, by its title, which stands above its first; each state
+    begins a line."""
     grid = figure.subplots(sum(map(lines_of, shown.values())), COLUMNS, squeeze=False)
     for axes in grid.ravel():
         axes.set_axis_off()

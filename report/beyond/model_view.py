@@ -1,4 +1,5 @@
-"""What templates beyond the paper can say of a model besides: losses within and beyond L, learned factors."""
+"""What templates beyond the paper can say of a model besides: losses within and beyond L, learned
+factors."""
 
 import functools
 from dataclasses import replace
@@ -34,12 +35,14 @@ class View(model_view.View):
         where: str = BEYOND_L,
         trained: bool = False,
     ) -> Score:
-        """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired by book (nats)."""
+        """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired
+        by book (nats)."""
         rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
 
     def by_rate(self) -> dict[str, dict[float, float]]:
-        """By method and learning rate, 0 without training: the loss beyond L on the books that rates were picked on."""
+        """By method and learning rate, 0 without training: the loss beyond L on the books that
+        rates were picked on."""
         folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
         tuned = [
             read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")
@@ -73,7 +76,8 @@ class View(model_view.View):
         )
 
     def training_gaps(self, name: str) -> list[float]:
-        """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats per token).
+        """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats
+        per token).
 
         Raises:
             InputError: there are no two such fine-tunes, or several.
@@ -88,13 +92,15 @@ class View(model_view.View):
         return gaps[0].tolist()
 
     def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
-        """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors apart."""
+        """The comparison's methods with their loss beyond L minus YaRN's, least first; learned
+        factors apart."""
         rows = learned.methods(self.results, self._rows("loss_by_position", False, factor))
         losses = [(row.setting.name, self.loss(row.setting.name, factor=factor)) for row in rows]
         return sorted(losses, key=lambda entry: entry[1].mean)
 
     def to_learned(self, name: str, factor: float) -> Score:
-        """A method's loss beyond L without training minus that of factors found by gradient descent, paired by text."""
+        """A method's loss beyond L without training minus that of factors found by gradient
+        descent, paired by text."""
         scored = learned.scored(self.results, factor)
         if not scored:
             raise InputError(

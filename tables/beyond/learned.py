@@ -1,6 +1,7 @@
 """Loss of each method against that of scaling factors found by gradient descent.
 
-All weights were frozen. Other factors may have less loss: gradient descent ends in a valley near its start.
+All weights were frozen. Other factors may have less loss: gradient descent ends in a valley near
+its start.
 """
 
 from analysis.beyond import learned, loss_by_position

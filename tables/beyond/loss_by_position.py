@@ -25,7 +25,8 @@ CAPTION = (
 
 
 def build(results: Results) -> Table:
-    """From the records of loss by position: at each factor, a block for each state and set of texts."""
+    """From the records of loss by position: at each factor, a block for each state and set of
+    texts."""
     results.require("loss_by_position")
     blocks = [
         _block(results, rows, factor)

@@ -4,8 +4,8 @@ from analysis.results import Results
 from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
-# Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose rounding changes every
-# position, for the difference of mean losses.
+# Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose
+# rounding changes every position, for the difference of mean losses.
 EXACT, QUANTISED = 1e-3, 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
 RIGHT, DROPPED, WRONG = "right", "dropped", "wrong"
@@ -71,7 +71,8 @@ def line(record: dict) -> tuple[Cell, ...]:
 def verdict(record: dict) -> str:
     """RIGHT; DROPPED if the losses are those of the unextended model; else WRONG.
 
-    It is by the nearer of the two models. Positions count, because means may agree where no position does.
+    It is by the nearer of the two models. Positions count, because means may agree where no
+    position does.
     """
     apart, exact = record["scores"]["apart_from"], record["answer"]["served"] in _EXACT_WEIGHTS
     nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])

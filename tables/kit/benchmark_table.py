@@ -29,7 +29,8 @@ def benchmark(
     digits: int = 1,
     best: Callable = max,
 ) -> Table:
-    """An experiment's table: published blocks where the paper has any, then what was measured of the model.
+    """An experiment's table: published blocks where the paper has any, then what was measured of
+    the model.
 
     Records that are not comparable with each other are in blocks of their own, the largest first.
 
@@ -53,7 +54,8 @@ def benchmark(
 def main_comparisons(
     results: Results, experiment: str, twins: bool = True
 ) -> list[tuple[str, str, Comparison]]:
-    """The state and the title's end of each comparable set of records, the largest first, and its rows of no ablation.
+    """The state and the title's end of each comparable set of records, the largest first, and its
+    rows of no ablation.
 
     Raises:
         NotMeasured: there are no such rows.
@@ -75,7 +77,8 @@ def main_comparisons(
 
 
 def ablation(results: Results, experiment: str, option: str, paper: str) -> Table:
-    """DPRoPE's rows by the value of one option, below the paper's; a record that does not state it has the default.
+    """DPRoPE's rows by the value of one option, below the paper's; a record that does not state it
+    has the default.
 
     Args:
         paper: the paper's table.
@@ -115,13 +118,15 @@ def published_blocks(name: str) -> list[Block]:
 
 
 def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
-    """Of a block: the model, the samples where they were generated in the place of a benchmark's, the training."""
+    """Of a block: the model, the samples where they were generated in the place of a benchmark's,
+    the training."""
     benchmark = f"{rows[0].first['benchmark']}, " if "benchmark" in rows[0].first else ""
     return f"{results.model.title}, {benchmark}measured {state}{seeds(rows)}"
 
 
 def seeds(rows: Iterable[Row]) -> str:
-    """How many seeds the rows of fine-tuned models have at most, for a block's title; others name their own."""
+    """How many seeds the rows of fine-tuned models have at most, for a block's title; others name
+    their own."""
     most = max((len(row.seeds) for row in rows), default=0)
     return f", {seed_count(most)}" if most else ""
 

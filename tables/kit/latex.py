@@ -1,7 +1,7 @@
 r"""A table as LaTeX (booktabs, graphicx): a float for each block, an interval below its value.
 
-LaTeX measures: a block that is wider than the page is scaled to it. To have intervals beside the values, a document
-defines \withinterval itself.
+LaTeX measures: a block that is wider than the page is scaled to it. To have intervals beside the
+values, a document defines \withinterval itself.
 """
 
 import re
@@ -32,7 +32,8 @@ _MARKED = re.compile(
 
 
 def render(table: Table) -> str:
-    """A float for each block, or for each piece of one that is higher than a page; the first has the caption."""
+    """A float for each block, or for each piece of one that is higher than a page; the first has
+    the caption."""
     lines = list(_PREAMBLE)
     pieces = [
         replace(block, rows=block.rows[start : start + _ROWS])

@@ -25,7 +25,8 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
 
 
 def _rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
-    """A line for the header, a rule, and a line for each row; numbers stand at the right of their column."""
+    """A line for the header, a rule, and a line for each row; numbers stand at the right of their
+    column."""
     lines = [
         [mark(title) for title in block.header],
         *([_cell(cell, mark) for cell in row] for row in block.rows),

@@ -1,6 +1,7 @@
 """A table: plain text in cells and blocks, and nothing of LaTeX, HTML or Markdown.
 
-Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and sets the paper's symbols as it can.
+Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and sets the paper's symbols
+as it can.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def probability(p: float) -> str:
 
 
 def titles(texts: Iterable[str]) -> str:
-    """How many texts, and their titles; where each has a value of its own, in the order of these, the alphabet's."""
+    """How many texts, and their titles; where each has a value of its own, in the order of these,
+    the alphabet's."""
     names = list(dict.fromkeys(texts))
     if len(names) == 1:
         return f"one text: {names[0]}"
@@ -106,7 +108,8 @@ def titles(texts: Iterable[str]) -> str:
 def score_cell(
     score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False
 ) -> Cell:
-    """A score; a dash where there is nothing to compare, published numbers with the two decimals they have."""
+    """A score; a dash where there is nothing to compare, published numbers with the two decimals
+    they have."""
     if score is None:
         return Cell(NONE)
     digits = 2 if score.low is None and score.n is None else digits

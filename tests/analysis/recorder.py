@@ -22,7 +22,8 @@ def score(mean: float, width: float = 1.0, n: int = 5) -> dict:
 
 
 def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
-    """The fields of a record of experiments.perplexity, from the mean loss by window length and text."""
+    """The fields of a record of experiments.perplexity, from the mean loss by window length and
+    text."""
     return {
         "lengths": list(losses),
         "stride": 256,
@@ -85,7 +86,8 @@ class Recorder:
         return Results.of(name, folder)
 
     def everything(self, method, options=None, factor=2, seed=None, better=0.0) -> None:
-        """A record of each experiment; a method that is `better` scores more and loses less by that."""
+        """A record of each experiment; a method that is `better` scores more and loses less by
+        that."""
 
         def add(experiment, scores=None, **fields):
             self.add(experiment, method, scores, factor, options, seed, **fields)

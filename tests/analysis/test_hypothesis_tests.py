@@ -22,7 +22,8 @@ RNG = np.random.default_rng(7)
 
 
 def closed_testing(p):
-    """Holm is the closure of Bonferroni's test: the most that any subset with a hypothesis makes of its least p."""
+    """Holm is the closure of Bonferroni's test: the most that any subset with a hypothesis makes of
+    its least p."""
     sets = [s for size in range(1, len(p) + 1) for s in combinations(range(len(p)), size)]
     return np.array(
         [max(len(s) * min(p[j] for j in s) for s in sets if i in s) for i in range(len(p))]

@@ -1,4 +1,5 @@
-"""The errors of a difference against ones drawn another way, and what records that hold less leave."""
+"""The errors of a difference against ones drawn another way, and what records that hold less
+leave."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""What the tests of methods share: geometries of every kind, and transformers' own rope functions."""
+"""What the tests of methods share: geometries of every kind, and transformers' own rope
+functions."""
 
 from hypothesis import strategies as st
 from transformers import LlamaConfig

@@ -1,4 +1,5 @@
-"""What a caller may give the mathematics by mistake: refused by an InputError, or right; nothing else."""
+"""What a caller may give the mathematics by mistake: refused by an InputError, or right; nothing
+else."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Files and directories appear whole, whatever ends the writer; one process at a time makes a thing."""
+"""Files and directories appear whole, whatever ends the writer; one process at a time makes a
+thing."""
 
 import os
 import signal

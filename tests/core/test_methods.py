@@ -1,4 +1,5 @@
-"""The paper's methods against transformers' own and the paper's equations, and what holds of every method."""
+"""The paper's methods against transformers' own and the paper's equations, and what holds of every
+method."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,8 @@ def by_released_code(geometry, divisor, factor):
     [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)],
 )
 def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
-    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds of processor."""
+    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds
+    of processor."""
     interpolation, extrapolation = (
         by_released_code(geometry, divisor, factor) for divisor in (factor, 1)
     )

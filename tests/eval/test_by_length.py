@@ -1,4 +1,5 @@
-"""Where RoPE follows the input's length, a score is that of the input alone, whatever shares its batch or its cache."""
+"""Where RoPE follows the input's length, a score is that of the input alone, whatever shares its
+batch or its cache."""
 
 import copy
 
@@ -35,7 +36,8 @@ def stock(longest, **rope):
 
 @torch.inference_mode()
 def logits(model, ids, length):
-    """In one pass of a model that has read nothing yet; what follows the ids only makes the input so long."""
+    """In one pass of a model that has read nothing yet; what follows the ids only makes the input
+    so long."""
     filled = torch.nn.functional.pad(torch.as_tensor(ids), (0, length - len(ids)), value=5)
     return copy.deepcopy(model)(filled[None], use_cache=False).logits[0, : len(ids)]
 

@@ -1,4 +1,5 @@
-"""Batched generation with shared beginnings against transformers' own generate, prompt by prompt."""
+"""Batched generation with shared beginnings against transformers' own generate, prompt by
+prompt."""
 
 import pytest
 import torch
@@ -83,7 +84,8 @@ def test_stops_and_least_lengths_are_those_of_generate():
 
 
 def test_shared_beginnings_are_prefilled_once():
-    """Counting the tokens that pass through the model: the edges of the prefix tree, and no more."""
+    """Counting the tokens that pass through the model: the edges of the prefix tree, and no
+    more."""
     model = random_model()
     sequences = [(*range(3, 3 + k), 200 + k, 201, 202) for k in (5, 50, 20, 35)]
     passed = []
@@ -96,7 +98,8 @@ def test_shared_beginnings_are_prefilled_once():
 
 
 def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
-    """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a mask."""
+    """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a
+    mask."""
     model = random_model()
     requests = [
         Request(str(i), tuple(draw(n)), 4) for i, n in enumerate([20, 7, 20, 20, 33, 7, 20])

@@ -1,4 +1,5 @@
-"""LongBench-E against hand-worked cases, the digests of the official prompts and slow versions written here."""
+"""LongBench-E against hand-worked cases, the digests of the official prompts and slow versions
+written here."""
 
 import hashlib
 import importlib.util
@@ -41,7 +42,8 @@ def test_tasks_are_the_benchmarks():
 
 
 def test_prompts_are_official_to_the_byte():
-    """One digest of all thirteen official templates, joined by NUL, each with {context} and {input} left in."""
+    """One digest of all thirteen official templates, joined by NUL, each with {context} and {input}
+    left in."""
     placeholders = {"context": "{context}", "input": "{input}"}
     templates = "\0".join(prompt(task, placeholders) for task in TASKS)
     digest = "e3b1389c3422ea9dde9bfdf74e3307de0670e20ddb34ff14a2b3bbae03a5b337"
@@ -74,7 +76,8 @@ def test_the_middle_goes(max_length):
         ("qasper", "the", ["a"], 0),  # nothing is left to compare
         ("qasper", "dog", ["cat", "a dog barks", "the dog"], 1),  # the best reference
         ("qasper", "dog", [], 0),
-        # only the first line of triviaqa, trec and samsum counts, after line feeds but not after spaces
+        # only the first line of triviaqa, trec and samsum counts, after line feeds but not after
+        # spaces
         ("hotpotqa", "Paris\nLondon", ["Paris"], 2 / 3),
         ("triviaqa", "\n\nParis\nLondon", ["Paris"], 1),
         ("triviaqa", " \nParis", ["Paris"], 0),
@@ -254,7 +257,8 @@ def test_averages_by_hand():
         "qasper": {"0-4k": (50, 2), "4-8k": (50, 1)},
         "lcc": {"0-4k": (100, 3), "8k+": (pytest.approx(30), 2)},
     }
-    # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0, 50 or 100.
+    # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0,
+    # 50 or 100.
     assert table["buckets"]["0-4k"] == {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2}
     assert table["buckets"]["4-8k"] == {"mean": 50, "low": 50, "high": 50, "n": 1, "tasks": 1}
     assert table["buckets"]["8k+"] == pytest.approx(

@@ -1,4 +1,5 @@
-"""The Open LLM benchmarks against lm-eval itself on the same documents, and against hand-worked items.
+"""The Open LLM benchmarks against lm-eval itself on the same documents, and against hand-worked
+items.
 
 The documents are generated ones in the hub's schema; nothing is downloaded.
 """
@@ -30,7 +31,8 @@ SIZES = {"truthfulqa": 4, "hellaswag": 4, "mmlu": 6, "arc_challenge": 4}
 
 
 def write_benchmarks(directory):
-    """The first rows of tiny's miniature benchmarks, MMLU's as if of two subjects, in `directory`; returned."""
+    """The first rows of tiny's miniature benchmarks, MMLU's as if of two subjects, in `directory`;
+    returned."""
     for name, benchmark in TASKS.items():
         for split, file in benchmark.files.items():
             rows = pyarrow.parquet.read_table(MINIATURES / file).to_pylist()
@@ -59,7 +61,8 @@ def model():
 
 @pytest.fixture(scope="module")
 def reference(data, model):
-    """What lm-eval's own evaluator and model say: {benchmark: (aggregate, {key: logged sample})}."""
+    """What lm-eval's own evaluator and model say: {benchmark: (aggregate, {key: logged
+    sample})}."""
     loaded = {name: load(name, data) for name in TASKS}
     groups = []
     for name, tasks in loaded.items():  # lm-eval's own mmlu group aggregates with these settings
@@ -92,7 +95,8 @@ def reference(data, model):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, reference, name):
-    """Above all the few-shot examples: those of the whole benchmark's run, whatever is asked for."""
+    """Above all the few-shot examples: those of the whole benchmark's run, whatever is asked
+    for."""
     monkeypatch.setattr(open_llm, "CHUNK", 2)
     whole, samples = reference[name]
     keys = documents(name, data)

@@ -1,4 +1,5 @@
-"""RULER against the package's own entry points (its prepare.py and evaluate.py), and hand-worked cases."""
+"""RULER against the package's own entry points (its prepare.py and evaluate.py), and hand-worked
+cases."""
 
 import functools
 import json
@@ -25,7 +26,8 @@ from tests.processes import fork, wait
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before every text."""
+    """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before
+    every text."""
     essays = json.loads(
         (scripts.folder() / "data/synthetic/json/PaulGrahamEssays.json").read_text()
     )["text"]
@@ -65,7 +67,8 @@ def test_tasks_are_the_packages():
 
 
 def prepare(*arguments):
-    """The package's prepare.py, unmodified, as a process; the script that it starts runs in the same one."""
+    """The package's prepare.py, unmodified, as a process; the script that it starts runs in the
+    same one."""
     folder = scripts.folder() / "data"
     for name in [name for name in sys.modules if name.startswith("long_context_eval")]:
         del sys.modules[name]  # nothing of what this repository made of them
@@ -87,7 +90,8 @@ def prepare(*arguments):
 
 
 def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path, monkeypatch):
-    """Its prepare.py: the words, of which a hundredth of the nouns are enough here, the essays, vt's quirks."""
+    """Its prepare.py: the words, of which a hundredth of the nouns are enough here, the essays,
+    vt's quirks."""
     listed = random_word._get_words_from_text_file
     fewer = {"nounlist.txt": 100}
     monkeypatch.setattr(
@@ -201,7 +205,8 @@ def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
 
 
 def test_overshooting_samples_are_replaced_alone(tokenizer):
-    """fwe's script fills the whole length with the prompt; the samples that do leave room stay as they are."""
+    """fwe's script fills the whole length with the prompt; the samples that do leave room stay as
+    they are."""
     length, count = 512, 12
     generated = TASKS["fwe"].tokens_to_generate
     raw = [row["input"] for row in scripts.generate("fwe", length, generated, tokenizer, count, 42)]
@@ -263,7 +268,8 @@ def test_an_interrupt_is_not_swallowed(tokenizer, monkeypatch):
 
 
 def test_aggregate_by_hand():
-    """Every task counts alike whatever its number of samples, and every length; Wilson's intervals are scipy's."""
+    """Every task counts alike whatever its number of samples, and every length; Wilson's intervals
+    are scipy's."""
     scores = {
         4096: {"vt": [1.0, 1.0, 0.0], "qa_1": [1.0]},
         8192: {"vt": [0.2, 0.2, 0.2], "qa_1": [0.0]},
@@ -287,7 +293,8 @@ def test_aggregate_by_hand():
         assert (cell["low"], cell["high"]) == pytest.approx(
             (100 * wilson.low, 100 * wilson.high), abs=1e-9
         )
-    # qa_1's one sample has half the weight, as if there were two samples; a quarter of both lengths' four.
+    # qa_1's one sample has half the weight, as if there were two samples; a quarter of both
+    # lengths' four.
     for cell, mean, n, weighs in (
         (four, 250 / 3, 4, 2),
         (eight, 10, 4, 2),

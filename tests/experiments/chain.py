@@ -1,7 +1,8 @@
 """A stand-in for a chain's process: `python -m tests.experiments.chain FOLDER --chain N`.
 
-It writes FOLDER/N once and says what it skips. A file FOLDER/fails-N makes it fail, and FOLDER/skips-N skip a command;
-with FOLDER/waits-N it starts a process first, writes the ids of both to FOLDER/N.pids, and waits.
+It writes FOLDER/N once and says what it skips. A file FOLDER/fails-N makes it fail, and
+FOLDER/skips-N skip a command; with FOLDER/waits-N it starts a process first, writes the ids of both
+to FOLDER/N.pids, and waits.
 """
 
 import os

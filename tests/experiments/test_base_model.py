@@ -1,4 +1,5 @@
-"""A model by its name: which it is, in what it is computed, and the real weights and books that packages carry."""
+"""A model by its name: which it is, in what it is computed, and the real weights and books that
+packages carry."""
 
 import hashlib
 import json

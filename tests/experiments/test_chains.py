@@ -1,4 +1,5 @@
-"""Chains: what runs beside what, what is skipped, what a kill leaves, and records that several settings share."""
+"""Chains: what runs beside what, what is skipped, what a kill leaves, and records that several
+settings share."""
 
 import json
 import os
@@ -114,7 +115,8 @@ def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
 
 @pytest.fixture
 def slurm(tmp_path):
-    """slurm(SCRIPT) starts a task of slurm.sh with SCRIPT as .venv/bin/python; what is requeued goes to `requeued`."""
+    """slurm(SCRIPT) starts a task of slurm.sh with SCRIPT as .venv/bin/python; what is requeued
+    goes to `requeued`."""
 
     def program(path, script):
         path.parent.mkdir(parents=True, exist_ok=True)

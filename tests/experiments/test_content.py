@@ -1,4 +1,5 @@
-"""A run is known by the content of what it measures, whatever the names of its files; and whose records are whose."""
+"""A run is known by the content of what it measures, whatever the names of its files; and whose
+records are whose."""
 
 import dataclasses
 import json
@@ -193,7 +194,8 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
 
 
 def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
-    """With the scores that the method has in memory; and the hash of an export's configuration is as it always was."""
+    """With the scores that the method has in memory; and the hash of an export's configuration is
+    as it always was."""
     stated = {"method": "dprope", "options": {"n_hat": 8}}
     model = checkpoint(tmp_path / "toy", max_position_embeddings=640)
     extend_checkpoint(model, tmp_path / "silent", "dprope", 3, n_hat=8)

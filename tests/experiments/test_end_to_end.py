@@ -1,4 +1,5 @@
-"""From weights to a table: fine-tune a few steps, evaluate, record, render; every number is then computed plainly."""
+"""From weights to a table: fine-tune a few steps, evaluate, record, render; every number is then
+computed plainly."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ LENGTH, STRIDE, TOKENS = 2048, 256, 2304  # L', so that half of a window is beyo
 
 
 def plain(directory, length):
-    """Perplexity of a stock checkpoint on the first book, from whole logits; each token once, at the window's end."""
+    """Perplexity of a stock checkpoint on the first book, from whole logits; each token once, at
+    the window's end."""
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(directory)
     ids = tokenizer(texts.books(1)[0].text[: 8 * TOKENS], add_special_tokens=False).input_ids[

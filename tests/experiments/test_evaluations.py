@@ -1,4 +1,5 @@
-"""Every evaluation from the command line to its record, on a small random model, against a plain recomputation."""
+"""Every evaluation from the command line to its record, on a small random model, against a plain
+recomputation."""
 
 import json
 import statistics
@@ -21,7 +22,8 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def measure(call, model, tmp_path):
-    """measure("perplexity", options…) -> its record, after a second call has found nothing left to do."""
+    """measure("perplexity", options…) -> its record, after a second call has found nothing left to
+    do."""
 
     def run(name, *arguments):
         command = [name, "--model", model, "--results", tmp_path / "results", *arguments]
@@ -62,7 +64,8 @@ def test_ruler(measure, tmp_path):
 
 
 def test_longbench_e(measure, tmp_path):
-    """Every other sample's reference is what the model will say, so that scores are neither all 0 nor all 1."""
+    """Every other sample's reference is what the model will say, so that scores are neither all 0
+    nor all 1."""
     reference, expected, rows = random_model(max_position_embeddings=LENGTH), {}, []
     for number, length in enumerate((10, 4000)):
         row = {

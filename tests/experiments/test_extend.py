@@ -1,4 +1,5 @@
-"""The command that extends: it shows its choices, copies a checkpoint unread, and loads only what is none."""
+"""The command that extends: it shows its choices, copies a checkpoint unread, and loads only what
+is none."""
 
 import json
 

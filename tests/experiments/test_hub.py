@@ -1,4 +1,5 @@
-"""What is read of the Hugging Face hub, against a stand-in on this machine; another host is never asked."""
+"""What is read of the Hugging Face hub, against a stand-in on this machine; another host is never
+asked."""
 
 import contextlib
 import socket
@@ -25,7 +26,8 @@ SHARDS, GROUP = 3, 4  # of PG19's training split; books of a row group
 
 
 def write_model(folder):
-    """The files of Llama-2's repository that are read: weights in shards, a fast tokenizer, and no code."""
+    """The files of Llama-2's repository that are read: weights in shards, a fast tokenizer, and no
+    code."""
     random_model(max_position_embeddings=64).save_pretrained(folder, max_shard_size="60KB")
     byte_tokenizer().save_pretrained(folder)
 

@@ -1,4 +1,5 @@
-"""Processes that a launcher started: each joins the others before it loads a model, and waits for them."""
+"""Processes that a launcher started: each joins the others before it loads a model, and waits for
+them."""
 
 import os
 

@@ -1,4 +1,5 @@
-"""Records are told apart by everything that matters, and stay in their folder; a journal that was cut or edited."""
+"""Records are told apart by everything that matters, and stay in their folder; a journal that was
+cut or edited."""
 
 import re
 

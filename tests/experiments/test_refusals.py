@@ -1,6 +1,8 @@
-"""What a user can get wrong is one sentence and exit status 2, before any work, and leaves nothing behind.
+"""What a user can get wrong is one sentence and exit status 2, before any work, and leaves nothing
+behind.
 
-Each group is a table; a row is a name and a command line, in which {braces} name what `places` prepares.
+Each group is a table; a row is a name and a command line, in which {braces} name what `places`
+prepares.
 """
 
 import errno
@@ -91,7 +93,8 @@ class Evil:
 
 @pytest.fixture
 def refused(call, places, tmp_path, monkeypatch):
-    """refused("passkey --model {model} …"): status 2, one sentence, nothing written, no weights scored."""
+    """refused("passkey --model {model} …"): status 2, one sentence, nothing written, no weights
+    scored."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
 

@@ -85,7 +85,8 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
 
 @pytest.mark.parametrize("name", ["tiny", "smollm2", "llama2-13b", "own"])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, monkeypatch):
-    """Each distinct set of options is parsed by the script itself, which stops before it measures."""
+    """Each distinct set of options is parsed by the script itself, which stops before it
+    measures."""
     parsed = []
 
     class Stop(Exception):

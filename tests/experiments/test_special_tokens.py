@@ -1,4 +1,5 @@
-"""What a model reads before a prompt: what its tokenizer sets by default, once, within the length; and --chat."""
+"""What a model reads before a prompt: what its tokenizer sets by default, once, within the length;
+and --chat."""
 
 import json
 
@@ -32,7 +33,8 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def requests_of(call, model, tmp_path, monkeypatch):
-    """requests_of("passkey", options…) -> the requests that are generated from, and their values."""
+    """requests_of("passkey", options…) -> the requests that are generated from, and their
+    values."""
 
     def run(name, *options):
         requests = []
@@ -89,7 +91,8 @@ def test_chat_asks_in_the_template_and_begins_the_answer(
 
 
 def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
-    """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut begins so, too."""
+    """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut
+    begins so, too."""
     (tmp_path / "data" / "longbench_e").mkdir(parents=True)
     row = {
         "input": "",

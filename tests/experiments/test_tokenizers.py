@@ -1,4 +1,5 @@
-"""What models read, whatever their tokenizer and whichever editor wrote the text; and what cannot be read."""
+"""What models read, whatever their tokenizer and whichever editor wrote the text; and what cannot
+be read."""
 
 import json
 
@@ -60,7 +61,8 @@ def model(tmp_path):
 
 @pytest.fixture
 def measure(call, tmp_path):
-    """measure("perplexity", model, options…) -> (its record, what was measured); or, refused, the sentence."""
+    """measure("perplexity", model, options…) -> (its record, what was measured); or, refused, the
+    sentence."""
 
     def run(name, folder, *more):
         options = [word.format(root=tmp_path) for word in COMMANDS[name].split()]

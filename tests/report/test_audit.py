@@ -1,4 +1,5 @@
-"""The audit finds what is known to be wrong in the paper and of which kind it is; one rule holds for all sentences."""
+"""The audit finds what is known to be wrong in the paper and of which kind it is; one rule holds
+for all sentences."""
 
 import pytest
 
@@ -56,7 +57,8 @@ def test_what_does_not_agree_is_of_these_kinds(by_name):
 
 
 def test_every_average_is_checked():
-    # 16 LongBench rows with two averages each, 14 Open LLM, 10 RULER, and the two LongBench ablations.
+    # 16 LongBench rows with two averages each, 14 Open LLM, 10 RULER, and the two LongBench
+    # ablations.
     assert len(list(audit_tables.averages())) == 2 * 16 + 14 + 10 + 6 + 4
 
 

@@ -1,4 +1,5 @@
-"""Numbers of results/claims.csv and results/all.csv, computed again from the records with pandas and SciPy alone."""
+"""Numbers of results/claims.csv and results/all.csv, computed again from the records with pandas
+and SciPy alone."""
 
 import json
 import re
@@ -22,7 +23,8 @@ def claims():
 
 
 def by_setting(model, experiment, trained):
-    """The records of an experiment by method, options and factor, and by seed, -1 without training."""
+    """The records of an experiment by method, options and factor, and by seed, -1 without
+    training."""
     runs = {}
     for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
         run = json.loads(file.read_text())
@@ -45,7 +47,8 @@ def pair(runs, ours, other, factor):
 
 
 def estimate(mean, *errors):
-    """(mean, standard error, degrees of freedom) of independent errors, by Welch and Satterthwaite."""
+    """(mean, standard error, degrees of freedom) of independent errors, by Welch and
+    Satterthwaite."""
     error = np.sqrt(sum(each**2 for each, _ in errors))
     return float(mean), error, error**4 / sum(each**4 / freedom for each, freedom in errors)
 
@@ -80,7 +83,8 @@ def by_book(run, model):
 @pytest.mark.parametrize("model", BOOKS)
 @pytest.mark.parametrize("key", ["perplexity", "less_is_better"])
 def test_losses(claims, key, model):
-    """The paper's perplexities are without training; the rest is of fine-tunes if those scored whole books."""
+    """The paper's perplexities are without training; the rest is of fine-tunes if those scored
+    whole books."""
     trained = (key, model) == ("less_is_better", "tiny")
     runs, family, zero = by_setting(model, "loss_by_position", trained), {}, ("dprope", {})
     for factor in (2, 4):

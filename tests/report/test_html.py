@@ -1,4 +1,5 @@
-"""The HTML report: what the pages say, in one file that needs nothing else; in a browser its tables sort."""
+"""The HTML report: what the pages say, in one file that needs nothing else; in a browser its tables
+sort."""
 
 import html as entities
 import json
@@ -18,7 +19,8 @@ BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
     None,
 )
-# Sorts a column of signed numbers up and down and back, and says what it has seen in the page's title.
+# Sorts a column of signed numbers up and down and back, and says what it has seen in the page's
+# title.
 PROBE = """<script>
 const problems = [];
 addEventListener("error", (event) => problems.push(event.message));
@@ -59,7 +61,8 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def committed():
-    """The generated pages as they are committed; tests/report/test_pages.py compares them with what is rendered."""
+    """The generated pages as they are committed; tests/report/test_pages.py compares them with what
+    is rendered."""
     files = [ROOT / "README.md", *RESULTS.rglob("*.md"), *(ROOT / "experiments").rglob("*.md")]
     return {
         file: file.read_text() for file in files if file.read_text().startswith("<!-- written by")

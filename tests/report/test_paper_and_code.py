@@ -1,4 +1,5 @@
-"""Equation (7) over ε gives the paper's disturbances nowhere; the released direction gives them at a small ε."""
+"""Equation (7) over ε gives the paper's disturbances nowhere; the released direction gives them at
+a small ε."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""README's numbers, computed again from the records and the paper's formulas with NumPy, pandas and SciPy alone."""
+"""README's numbers, computed again from the records and the paper's formulas with NumPy, pandas and
+SciPy alone."""
 
 import json
 import re

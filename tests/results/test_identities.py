@@ -1,4 +1,5 @@
-"""A record is known by everything that was asked of it: its identity is a hash of what stands before it."""
+"""A record is known by everything that was asked of it: its identity is a hash of what stands
+before it."""
 
 import hashlib
 import json

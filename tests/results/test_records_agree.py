@@ -1,4 +1,5 @@
-"""What a record sums up is what it holds, and records that must agree do: recomputed here, from the records alone."""
+"""What a record sums up is what it holds, and records that must agree do: recomputed here, from the
+records alone."""
 
 from collections import defaultdict
 

@@ -1,4 +1,5 @@
-"""Benchmark tables: published rows as the paper prints them, measured ones from records, never mixed."""
+"""Benchmark tables: published rows as the paper prints them, measured ones from records, never
+mixed."""
 
 from tables import intervals_longbench_e, longbench_e, ruler
 from tests.analysis.recorder import score

@@ -1,4 +1,5 @@
-"""The back ends: whatever stands in a cell, a title or a name is text in each, and the same text."""
+"""The back ends: whatever stands in a cell, a title or a name is text in each, and the same
+text."""
 
 import re
 import shutil

@@ -1,4 +1,5 @@
-"""Every table shows what was measured, of any method, options and model, or says that nothing was."""
+"""Every table shows what was measured, of any method, options and model, or says that nothing
+was."""
 
 import contextlib
 
@@ -19,7 +20,8 @@ ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "in
 
 @pytest.fixture
 def everything(recorder, monkeypatch):
-    """Every experiment of a registered, a stranger's and an unknown method, at a factor that no list has."""
+    """Every experiment of a registered, a stranger's and an unknown method, at a factor that no
+    list has."""
 
     def linear_ramp(geometry, factor, *, slope: float = 1.0):
         weight = np.clip(np.linspace(0, slope, geometry.pairs), 0, 1)
@@ -110,7 +112,8 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
 
 
 def test_committed_tables_are_what_the_records_give():
-    """Byte by byte those of tiny, which has each of the paper's ten; the pages show those of every model."""
+    """Byte by byte those of tiny, which has each of the paper's ten; the pages show those of every
+    model."""
     folder, expected, paper = ROOT / "tables" / "tiny", {}, set()
     for name, module in rendering.modules("tables").items():
         table = command.build(name, Results.of("tiny"))

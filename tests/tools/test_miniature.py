@@ -1,4 +1,5 @@
-"""Generated tasks and miniature benchmarks: the committed ones come out again; the splits share nothing."""
+"""Generated tasks and miniature benchmarks: the committed ones come out again; the splits share
+nothing."""
 
 import functools
 import random
@@ -96,7 +97,8 @@ def test_evaluation_data_and_needles_never_appear_in_training():
     assert not parts & other_parts and not numbers & other_numbers and not names & other_names
     for kind in words.KINDS:
         assert not set(words.listed(kind, "train")) & set(words.listed(kind, "eval"))
-    # RULER's keys are an adjective and a noun; its numbers and the paper's passkeys begin with no 0.
+    # RULER's keys are an adjective and a noun; its numbers and the paper's passkeys begin with no
+    # 0.
     wonderwords = pytest.importorskip("wonderwords.random_word")
     first, second = (
         set(wonderwords._get_words_from_text_file(f"{kind}list.txt"))

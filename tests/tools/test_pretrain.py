@@ -1,4 +1,5 @@
-"""Pre-training: tokenizer, curriculum, first weights, choice of books; an interruption costs nothing."""
+"""Pre-training: tokenizer, curriculum, first weights, choice of books; an interruption costs
+nothing."""
 
 import random
 
@@ -35,7 +36,8 @@ def small_config(**changes):
 
 
 def test_the_first_model_already_copies_what_followed_before():
-    """Random tokens, then the same again: at each the next one is the likeliest but for the token itself."""
+    """Random tokens, then the same again: at each the next one is the likeliest but for the token
+    itself."""
     config = LlamaConfig(**TINY.model)
     model = network.plain(network.build(config, TINY.looking_back, seed=0))
     text = torch.randperm(config.vocab_size, generator=torch.Generator().manual_seed(0))[:300]
@@ -60,7 +62,8 @@ def test_the_loss_is_the_weighted_sum_over_targets():
 
 @pytest.mark.parametrize("shape", [(30, 30), (20, 50), (50, 20)])
 def test_muon_moves_along_the_orthogonal_factor(shape):
-    """Against the singular value decomposition: the same singular vectors, all values between 0.7 and 1.2."""
+    """Against the singular value decomposition: the same singular vectors, all values between 0.7
+    and 1.2."""
     matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) + 0.3
     u, _, v = torch.linalg.svd(matrix, full_matrices=False)
     found = u.T @ orthogonal(matrix) @ v.T

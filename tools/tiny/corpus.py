@@ -1,7 +1,7 @@
 """Text to pre-train on, a directory of parquet or text files; and a tokenizer learned from it.
 
-A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a packaged book, which
-experiments/kit/texts.py scores, is left out altogether.
+A checksum of a book's beginning holds out one book in twenty. A book that shares a passage with a
+packaged book, which experiments/kit/texts.py scores, is left out altogether.
 """
 
 import random
@@ -65,7 +65,8 @@ def _plain(text: str) -> str:
 def train_tokenizer(
     books: list[str], vocabulary: int, length: int, seed: int
 ) -> PreTrainedTokenizerFast:
-    """Byte-level BPE, lossless on any text, with one token per digit: `vocabulary` tokens learned from every book."""
+    """Byte-level BPE, lossless on any text, with one token per digit: `vocabulary` tokens learned
+    from every book."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

@@ -1,4 +1,5 @@
-"""Batches from generated tasks and books: which kinds at which length, and which tokens the loss counts.
+"""Batches from generated tasks and books: which kinds at which length, and which tokens the loss
+counts.
 
 Batch i depends on (seed, i) alone, so a killed run resumes with exactly the batch that comes next.
 """
@@ -15,7 +16,9 @@ from torch.utils.data import IterableDataset
 from tools.tiny.miniature import Source, make
 
 PARTS = 2  # of a batch, computed one after the other
-TEXT = "text"  # rows that are a piece of a book; in a stage with this kind, all tokens except answers count as text
+# rows that are a piece of a book; in a stage with this kind, all tokens except answers count as
+# text
+TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class Stage:
         batch: tokens per batch, all its parts together; at least a row for each part.
         turns: the most questions in a row.
         mixture: the share of each kind, in the rows and in the loss.
-        reach: if above `length`, a row's positions span up to `reach`, with at most three jumps between sentences. So
-            short rows still teach long distances (as in Zhu et al., "PoSE", 2024, but within L).
+        reach: if above `length`, a row's positions span up to `reach`, with at most three jumps
+            between sentences. So short rows still teach long distances (as in Zhu et al., "PoSE",
+            2024, but within L).
     """
 
     length: int
@@ -50,7 +54,8 @@ class Stage:
 
 
 def tokenize(sample, tokenizer, length: int) -> tuple[list[int], list[bool]]:
-    """A sample's ids, and which of them are targets: the answers, each with the end of sequence that closes it."""
+    """A sample's ids, and which of them are targets: the answers, each with the end of sequence
+    that closes it."""
     ids = tokenizer(sample.context, add_special_tokens=False).input_ids
     target = [False] * len(ids)
     for turn in sample.turns:
@@ -89,7 +94,8 @@ def row(
 def batch(stage: Stage, rng: random.Random, source: Source) -> dict[str, torch.Tensor]:
     """One part: `input_ids`, `weights` and `position_ids`, [rows, length].
 
-    The weights sum to 1. Each kind's share goes to its answers, and the share of text to all other tokens of all rows.
+    The weights sum to 1. Each kind's share goes to its answers, and the share of text to all other
+    tokens of all rows.
     """
     ids = torch.full((stage.rows, stage.length), source.tokenizer.pad_token_id)
     weights = torch.zeros(stage.rows, stage.length)
@@ -117,7 +123,8 @@ def batch(stage: Stage, rng: random.Random, source: Source) -> dict[str, torch.T
 
 
 def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tensor:
-    """The positions of a row's tokens, with up to three jumps, which span at most `reach`; int64 [length].
+    """The positions of a row's tokens, with up to three jumps, which span at most `reach`; int64
+    [length].
 
     Args:
         ends: bool [length], the tokens after which positions may jump.
@@ -131,7 +138,8 @@ def positions(ends: torch.Tensor, reach: int, rng: random.Random) -> torch.Tenso
 
 
 class Batches(IterableDataset):
-    """All batches of a curriculum from step `start` on, each in PARTS parts, as cheap pairs (step, part).
+    """All batches of a curriculum from step `start` on, each in PARTS parts, as cheap pairs (step,
+    part).
 
     :meth:`collate` makes the tensors of a part.
     """

@@ -1,16 +1,17 @@
 """Muon for the matrices of the layers, AdamW for embeddings, norms and the output head.
 
-Muon moves a matrix by the orthogonal factor of its momentum, so that all its directions learn at the same rate (Jordan
-et al., "Muon", 2024). The size of its steps is matched to AdamW's, so that both use one learning rate (Liu et al.,
-"Muon is Scalable for LLM Training", 2025, equation 4). torch.optim.Muon multiplies in bfloat16, which is 20 times
-slower than float32 on CPUs without such an instruction. This one does not.
+Muon moves a matrix by the orthogonal factor of its momentum, so that all its directions learn at
+the same rate (Jordan et al., "Muon", 2024). The size of its steps is matched to AdamW's, so that
+both use one learning rate (Liu et al., "Muon is Scalable for LLM Training", 2025, equation 4).
+torch.optim.Muon multiplies in bfloat16, which is 20 times slower than float32 on CPUs without such
+an instruction. This one does not.
 """
 
 import torch
 
 MOMENTUM = 0.95
-# Learning rates of the other weights, relative to that of the matrices. The matrices hold the initial heads and must
-# move slowly.
+# Learning rates of the other weights, relative to that of the matrices. The matrices hold the
+# initial heads and must move slowly.
 EMBEDDING, HEAD = 2.0, 3.0
 _COEFFICIENTS = (
     3.4445,
@@ -76,7 +77,8 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
-    """Nearly U Vᵀ of the singular value decomposition U S Vᵀ; the result's singular values are between 0.7 and 1.2."""
+    """Nearly U Vᵀ of the singular value decomposition U S Vᵀ; the result's singular values are
+    between 0.7 and 1.2."""
     a, b, c = _COEFFICIENTS
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / (wide.norm() + 1e-7)

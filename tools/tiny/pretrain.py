@@ -1,9 +1,10 @@
-"""Train a small base model from scratch: a tokenizer, a curriculum of generated tasks and books, and the weights.
+"""Train a small base model from scratch: a tokenizer, a curriculum of generated tasks and books,
+and the weights.
 
     python -m tools.tiny.pretrain --corpus DIR
 
-DIR holds parquet files (column `text`) or .txt files. If a run is killed, the same command resumes it from its last
-checkpoint. A finished run is left alone.
+DIR holds parquet files (column `text`) or .txt files. If a run is killed, the same command resumes
+it from its last checkpoint. A finished run is left alone.
 """
 
 import dataclasses

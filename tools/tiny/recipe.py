@@ -11,7 +11,8 @@ class Recipe:
     """How to train a base model from scratch.
 
     Attributes:
-        model: the arguments of its LlamaConfig; `vocab_size` is the most tokens of the BPE tokenizer.
+        model: the arguments of its LlamaConfig; `vocab_size` is the most tokens of the BPE
+            tokenizer.
         stages: the curriculum.
         looking_back: how many heads of layer 0 start out attending to the tokens just before.
         training: the Trainer's arguments. The learning rate is the peak.

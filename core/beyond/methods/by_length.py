@@ -17,7 +17,8 @@ def _label(options: dict) -> str | None:
 
 @register("by-length", "by length", label=_label, by_length=True)
 def by_length(geometry: RopeGeometry, factor: float, *, of: str) -> RopeScaling:
-    """Another method at the scale ⌈n/L⌉ of a prompt's n tokens, at most s; a prompt within L is not scaled.
+    """Another method at the scale ⌈n/L⌉ of a prompt's n tokens, at most s; a prompt within L is not
+    scaled.
 
     As CLEX, but in this process alone: a checkpoint has one scale.
 
@@ -32,12 +33,14 @@ def by_length(geometry: RopeGeometry, factor: float, *, of: str) -> RopeScaling:
 
 
 def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
-    """Give a model's embeddings what their class computes at each scale; a pass whose length is not set has s."""
+    """Give a model's embeddings what their class computes at each scale; a pass whose length is not
+    set has s."""
     from ... import clex  # imports torch, which tables and figures do not need
     from ...huggingface import dynamic, embedding
 
     factor, by_scale = float(factor), {}
-    # The model's own scale is first, so that a model that cannot be scaled stays as it is, and last, because it stays.
+    # The model's own scale is first, so that a model that cannot be scaled stays as it is, and
+    # last, because it stays.
     for scale in (factor, *map(float, range(1, math.ceil(factor))), factor):
         scaling = get(ORIGINAL if scale == 1 else of).scale(geometry, scale)
         embedding.apply_scaling(model, geometry, scaling, scale)

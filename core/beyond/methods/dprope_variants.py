@@ -31,7 +31,8 @@ def dprope_candidates(
     convention: str = "released",
     attention_factor: float = 1.0,
 ) -> RopeScaling:
-    """For each pair, the inverse frequency of whichever candidate method disturbs its angle distribution least.
+    """For each pair, the inverse frequency of whichever candidate method disturbs its angle
+    distribution least.
 
     The released code has such a list, while the paper's equation has only extrapolation and PI.
 
@@ -74,7 +75,8 @@ def dprope_significant(
     convention: str = "released",
     attention_factor: float = 1.0,
 ) -> RopeScaling:
-    """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds its own noise.
+    """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds
+    its own noise.
 
     A pair is interpolated if finite counts alone would give so large a margin (see
     :func:`margin_noise`) with a probability below `level` / pairs, by a one-sided normal test. Over
@@ -102,20 +104,21 @@ def dprope_significant(
 def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
     """The standard deviation of the margin D_E − D_I that comes from finite counts alone, in nats.
 
-    Suppose a pair's angles follow one distribution π_1 … π_k at every context length. The three histograms are then
-    estimates of it. Pre-training's has L draws. The two at L' contain those L draws (interpolation by s shows the
-    pre-trained angles at every s-th position) and N = L' − L further ones each. Let a be the deviations of
-    pre-training's frequencies, and e and i those of the further draws of extrapolation and interpolation. To second
-    order in them,
+    Suppose a pair's angles follow one distribution π_1 … π_k at every context length. The three
+    histograms are then estimates of it. Pre-training's has L draws. The two at L' contain those L
+    draws (interpolation by s shows the pre-trained angles at every s-th position) and N = L' − L
+    further ones each. Let a be the deviations of pre-training's frequencies, and e and i those of
+    the further draws of extrapolation and interpolation. To second order in them,
 
         D_E − D_I = ½ (N/L')² Σ_j [(e_j − a_j)² − (i_j − a_j)²] / π_j,
 
-    whose terms, with variances π/N and π/L, give Var = k (N/L')⁴ (1/N² + 2/(NL)). It depends on neither π nor the
-    direction of the KL.
+    whose terms, with variances π/N and π/L, give Var = k (N/L')⁴ (1/N² + 2/(NL)). It depends on
+    neither π nor the direction of the KL.
 
     Args:
         length, longer: L and L', in tokens.
-        occupied: k, the number of intervals that pre-training reaches, per pair; k − 1 enters, because Σ a = 0.
+        occupied: k, the number of intervals that pre-training reaches, per pair; k − 1 enters,
+            because Σ a = 0.
 
     Returns:
         float64 array of `occupied`'s shape.
@@ -137,10 +140,12 @@ def dprope_covered(
     covered_length: int | None = None,
     attention_factor: float | None = None,
 ) -> RopeScaling:
-    """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in pre-training, λ_i > L.
+    """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in
+    pre-training, λ_i > L.
 
-    Here λ_i is the wavelength. Extrapolation would show these pairs angles that were never seen, and only for them does
-    the disturbance exceed its noise by orders of magnitude. The attention factor is YaRN's.
+    Here λ_i is the wavelength. Extrapolation would show these pairs angles that were never seen,
+    and only for them does the disturbance exceed its noise by orders of magnitude. The attention
+    factor is YaRN's.
 
     Args:
         covered_length: the length that pre-training really covered; by default L.

@@ -45,13 +45,14 @@ def given_factors(
     file: str | os.PathLike,
     attention_factor: float | None = None,
 ) -> RopeScaling:
-    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published or learned.
+    """Divide each pair by a factor λ_i from a file, as LongRoPE does: factors that were published
+    or learned.
 
     Args:
-        file: a JSON list of d/2 factors; or an object with such a list as `factors` or `long_factor`, and optionally an
-            `attention_factor`.
-        attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or if the file states
-            none, LongRoPE's √(1 + ln s/ln L).
+        file: a JSON list of d/2 factors; or an object with such a list as `factors` or
+            `long_factor`, and optionally an `attention_factor`.
+        attention_factor: √(1/t), which multiplies both queries and keys; by default the file's, or
+            if the file states none, LongRoPE's √(1 + ln s/ln L).
     """
     by, of_file = _read(Path(file), geometry, factor)
     if attention_factor is None:

@@ -12,14 +12,16 @@ from ...methods.per_pair import divide
 from ...methods.registry import register
 from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
-# Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be finite, in float32 too;
-# and at no position does so small an angle change a product in floating point.
+# Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be
+# finite, in float32 too; and at no position does so small an angle change a product in floating
+# point.
 STILL = 1e-30
 
 
 @register("ntk", "NTK-aware", styles=(("#009E73", (0, (5, 1, 1, 1))),))
 def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
-    """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97, 2023)."""
+    """NTK-aware scaling: base·s^(d/(d−2)), so that the last pair is divided by exactly s (bloc97,
+    2023)."""
     if geometry.head_dim == 2:
         raise InputError(
             "NTK-aware scaling needs at least two pairs; this model rotates one. Use another method."
@@ -30,9 +32,11 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 @register("ntk-critical", "NTK, critical base", styles=(("#117733", (0, (8, 1, 1, 1))),))
 def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
-    """The critical base, base^(ln(L'/2π)/ln(L/2π)): the pair that turns once within L then turns once within L'.
+    """The critical base, base^(ln(L'/2π)/ln(L/2π)): the pair that turns once within L then turns
+    once within L'.
 
-    Liu et al., *Scaling Laws of RoPE-based Extrapolation* (2023), their theorem on the critical base.
+    Liu et al., *Scaling Laws of RoPE-based Extrapolation* (2023), their theorem on the critical
+    base.
     """
     if geometry.context_length <= 2 * np.pi:
         raise InputError(
@@ -47,10 +51,11 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 @register("abf", "ABF")
 def abf(geometry: RopeGeometry, factor: float, *, base: float) -> RopeScaling:
-    """Adjusted base frequency: raise the base to a given value, as Llama 3 and ProLong did (arXiv 2309.16039).
+    """Adjusted base frequency: raise the base to a given value, as Llama 3 and ProLong did (arXiv
+    2309.16039).
 
-    It is the same at every s. The bases that follow from L' are methods of their own: `ntk` keeps how far the slowest
-    pair turns, `ntk-critical` which pair is the last to turn once.
+    It is the same at every s. The bases that follow from L' are methods of their own: `ntk` keeps
+    how far the slowest pair turns, `ntk-critical` which pair is the last to turn once.
 
     Args:
         base: the new base, such as 500000.
@@ -68,7 +73,8 @@ def _rebased(geometry: RopeGeometry, base: float, interpolated: np.ndarray) -> R
 
 @register("yarn-resonance", "YaRN, resonance", styles=(("#56B4E9", (0, (1, 2))),))
 def yarn_resonance(geometry: RopeGeometry, factor: float) -> RopeScaling:
-    """YaRN with every wavelength 2π/θ̂_i rounded to whole tokens (Resonance RoPE, arXiv 2403.00071).
+    """YaRN with every wavelength 2π/θ̂_i rounded to whole tokens (Resonance RoPE, arXiv
+    2403.00071).
 
     So angles repeat, and a longer context has no new ones.
     """
@@ -86,9 +92,11 @@ def llama3(
     low_freq_factor: float = 1.0,
     high_freq_factor: float = 4.0,
 ) -> RopeScaling:
-    """NTK by parts as in Llama 3: keep short wavelengths, divide long ones by s, blend linearly in L/λ_i between.
+    """NTK by parts as in Llama 3: keep short wavelengths, divide long ones by s, blend linearly in
+    L/λ_i between.
 
-    The thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers calls this type ``llama3``.
+    The thresholds are L/`high_freq_factor` and L/`low_freq_factor`. Transformers calls this type
+    ``llama3``.
 
     Args:
         low_freq_factor: pairs with fewer rotations within L, L/λ_i, are interpolated.
@@ -116,7 +124,8 @@ def llama3(
 def mrrope_uni(
     geometry: RopeGeometry, factor: float, *, beta_fast: float = 32.0, beta_slow: float = 1.0
 ) -> RopeScaling:
-    """MrRoPE, uniform: λ_i = s^(t/n), with t = i − low within YaRN's limits and n = high − low (arXiv 2601.22181).
+    """MrRoPE, uniform: λ_i = s^(t/n), with t = i − low within YaRN's limits and n = high − low
+    (arXiv 2601.22181).
 
     Args:
         beta_fast, beta_slow: as for YaRN.
@@ -129,7 +138,8 @@ def mrrope_uni(
 def mrrope_pro(
     geometry: RopeGeometry, factor: float, *, beta_fast: float = 32.0, beta_slow: float = 1.0
 ) -> RopeScaling:
-    """MrRoPE, progressive: λ_i = s^(t(t+1)/(n(n+1))), with t and n as for MrRoPE-Uni (arXiv 2601.22181).
+    """MrRoPE, progressive: λ_i = s^(t(t+1)/(n(n+1))), with t and n as for MrRoPE-Uni (arXiv
+    2601.22181).
 
     Args:
         beta_fast, beta_slow: as for YaRN.
@@ -154,11 +164,13 @@ def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[
 def longrope2(
     geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None
 ) -> RopeScaling:
-    """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on, s^(i/c) below it.
+    """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on,
+    s^(i/c) below it.
 
-    The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L. LongRoPE2 (arXiv
-    2502.20082) finds a lower c, and searches the factors from c on. Here they are the smallest that its constraint
-    λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln s/ln L).
+    The theoretical c = ⌈(d/2)·log_base(L/2π)⌉ is the first pair that does not turn once within L.
+    LongRoPE2 (arXiv 2502.20082) finds a lower c, and searches the factors from c on. Here they are
+    the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln
+    s/ln L).
 
     Args:
         critical_pair: c, the first pair that is divided by s; by default the theoretical one.
@@ -174,13 +186,15 @@ def longrope2(
 def cope(
     geometry: RopeGeometry, factor: float, *, clipped: int | None = None, by_period: bool = False
 ) -> RopeScaling:
-    """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine (arXiv 2602.05258).
+    """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine
+    (arXiv 2602.05258).
 
     It is the same at every s.
 
     Args:
         clipped: how many of the slowest pairs; by default 5/16 of all, as the authors' 20 of 64.
-        by_period: by default clip the pairs whose wavelength exceeds L instead, as an implementation for mlx-lm does.
+        by_period: by default clip the pairs whose wavelength exceeds L instead, as an
+            implementation for mlx-lm does.
     """
     if by_period and clipped is None:
         clipped = int(np.sum(geometry.wavelength > geometry.context_length))
@@ -192,8 +206,8 @@ def cope(
 def hardclip(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
     """HardClip, CoPE's abrupt counterpart: the slowest pairs do not turn at all (arXiv 2602.05258).
 
-    With all pairs clipped there are no positions: that is DroPE (arXiv 2512.12167) before its recalibration, which is
-    a short fine-tune at length L.
+    With all pairs clipped there are no positions: that is DroPE (arXiv 2512.12167) before its
+    recalibration, which is a short fine-tune at length L.
 
     Args:
         clipped: as for CoPE.

@@ -15,8 +15,9 @@ from eval.beyond.endpoint import Endpoint
 from experiments.kit import command_line, records
 from experiments.kit.base_model import BaseModel, own_name
 
-# Servers that compute what this process does, by the type of the models with which that was measured: see
-# results/servers.csv. Records of any other server or type are not compared with those of this process.
+# Servers that compute what this process does, by the type of the models with which that was
+# measured: see results/servers.csv. Records of any other server or type are not compared with those
+# of this process.
 AS_HERE = {("vLLM", "llama")}
 
 
@@ -45,9 +46,11 @@ def _url(text: str) -> str:
 
 
 def served_name(base: BaseModel, run: dict) -> str:
-    """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the checkpoint's own.
+    """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the
+    checkpoint's own.
 
-    A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is in.
+    A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is
+    in.
     """
     own = base.name if base.on_hub else own_name(base.name)
     if run["method"] is None:
@@ -66,7 +69,8 @@ class Serving:
             dtype: that of --dtype, if it is given.
 
         Raises:
-            InputError: it cannot be used for these runs, or nobody says in which dtype the server computes.
+            InputError: it cannot be used for these runs, or nobody says in which dtype the server
+                computes.
         """
         self.experiment, self.base = experiment, experiment.base
         self._endpoint: Endpoint | None = None
@@ -85,7 +89,8 @@ class Serving:
             )
 
     def _follows_length(self, method: str | None) -> bool:
-        """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's length."""
+        """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
+        length."""
         if method and not self.base.extension:
             return bool(rope.get(method).start or rope.get(method).by_length)
         if (Path(self.base.source) / clex.FILE).is_file():
@@ -94,7 +99,8 @@ class Serving:
         return clex.factor_for(model, 1) != clex.factor_for(model, 2 * self.base.stated_length)
 
     def facts(self, run: dict) -> tuple[dict, list[str]]:
-        """What identifies the server in a record, and the fields of it in which comparable records must agree."""
+        """What identifies the server in a record, and the fields of it in which comparable records
+        must agree."""
         server, kind = self.at(run).server, self.base.config.model_type
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
@@ -108,9 +114,11 @@ class Serving:
         return records.identity(identity=run["identity"], fingerprint=self.at(run).fingerprint)
 
     def check_length(self, run: dict, tokens: int) -> None:
-        """Refuse more tokens of prompt and answer than the model states, or than the server says that it takes.
+        """Refuse more tokens of prompt and answer than the model states, or than the server says
+        that it takes.
 
-        Past the first servers may compute anything; past the second some silently make fewer new ones.
+        Past the first servers may compute anything; past the second some silently make fewer new
+        ones.
         """
         stated, taken = self.experiment.run_length(run), self.at(run).most_tokens
         if tokens > min(stated, taken):

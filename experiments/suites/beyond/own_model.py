@@ -1,4 +1,5 @@
-"""A model of one's own, beyond the paper: loss by position, and disturbance against loss over selections of pairs."""
+"""A model of one's own, beyond the paper: loss by position, and disturbance against loss over
+selections of pairs."""
 
 from collections.abc import Iterator
 

@@ -25,7 +25,8 @@ def covering(suite: Suite, factor: float) -> Setting:
 def learned_factors(
     suite: Suite, learn: Step, start: str, factor: float, seed: int, steps: Iterable[Step]
 ) -> Iterator[Chain]:
-    """The chain that learns the factors λ_i from the model itself, from a method's own, and measures it with them."""
+    """The chain that learns the factors λ_i from the model itself, from a method's own, and
+    measures it with them."""
     name = f"from={records.run_name(start, factor, {}, seed)}"
     learning = suite.once(learn, **{"from": start}, factor=factor, seed=seed)
     if learning.commands:

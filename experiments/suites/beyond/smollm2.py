@@ -21,12 +21,13 @@ from experiments.suites.smollm2 import (
 )
 from experiments.suites.steps import CORPUS, TEXTS, Suite, step
 
-# By the losses of 20 texts without training (results/smollm2/beyond/h200), LongRoPE2's rule is ahead of YaRN, and
-# MrRoPE-Pro is the next.
+# By the losses of 20 texts without training (results/smollm2/beyond/h200), LongRoPE2's rule is
+# ahead of YaRN, and MrRoPE-Pro is the next.
 BEST, NEXT = ("longrope2", {}), ("mrrope-pro", {})
 SIGNIFICANT = ("dprope-significant", {})
-# The released model states L = 8,192; the published configuration of its pre-training states sequences of 2,048 tokens,
-# 2 T tokens of them (huggingface/smollm, text/pretraining/smollm2, config_smollm2_135M.yaml at a041759).
+# The released model states L = 8,192; the published configuration of its pre-training states
+# sequences of 2,048 tokens, 2 T tokens of them (huggingface/smollm, text/pretraining/smollm2,
+# config_smollm2_135M.yaml at a041759).
 COVERED = ("dprope-covered", {"covered_length": 2048})
 
 # In float32, as methods differ by thousandths. Of War and Peace's parts, twelve have 32k tokens.

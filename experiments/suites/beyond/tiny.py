@@ -16,14 +16,16 @@ from experiments.suites.tiny import (
 )
 
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
-# What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE before its fine-tune.
+# What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
+# before its fine-tune.
 RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
-# The learning rates at which books are compared: of the least loss beyond L on eight other books, at s = 2. PI has the
-# one that all methods have in the paper's tables.
+# The learning rates at which books are compared: of the least loss beyond L on eight other books,
+# at s = 2. PI has the one that all methods have in the paper's tables.
 RATES = {"yarn": 3e-6, "dprope": 1e-5, "clex": 3e-6}
 # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
 learn = step("learned", steps=200, evaluate_every=4, quick={"steps": 2, "sequences": 1})
-# On the beginnings of texts that no one trains on; those of the committed records are whole books (--texts).
+# On the beginnings of texts that no one trains on; those of the committed records are whole books
+# (--texts).
 positions = step("loss_by_position", reads=TEXTS, plays=39)
 selections = step("selections")
 

@@ -44,7 +44,8 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
     ("pi", "books", "verdict"), [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
 def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, verdict):
-    """On books that are a sample, fine-tuned before untrained; no other method than the paper's is compared."""
+    """On books that are a sample, fine-tuned before untrained; no other method than the paper's is
+    compared."""
     noise = [0.1 * (-1) ** i for i in range(books)]
     for method, loss in (("dprope", 2.0), ("pi", pi), ("ntk", 0.0)):
         claimed.losses(method, [1.0] * books, [loss + (method == "pi") * each for each in noise])

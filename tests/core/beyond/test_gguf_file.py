@@ -1,4 +1,5 @@
-"""A GGUF file is extended by keys and one small tensor; everything else in it stays as it is, to the byte."""
+"""A GGUF file is extended by keys and one small tensor; everything else in it stays as it is, to
+the byte."""
 
 import gguf
 import numpy as np
@@ -14,7 +15,8 @@ TYPES = gguf.GGUFValueType
 
 
 def write(file, architecture="llama", alignment=None, more=(), tensors=()):
-    """A small file with a field of every type, and tensors of several, one of a length that needs padding."""
+    """A small file with a field of every type, and tensors of several, one of a length that needs
+    padding."""
     writer, rng = gguf.GGUFWriter(file, architecture), np.random.default_rng(0)
     if alignment:
         writer.add_custom_alignment(alignment)

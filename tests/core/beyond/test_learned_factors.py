@@ -1,4 +1,5 @@
-"""A learned embedding computes what a stock one does, to the bit; its gradients are those of finite differences."""
+"""A learned embedding computes what a stock one does, to the bit; its gradients are those of finite
+differences."""
 
 import json
 

@@ -22,7 +22,8 @@ def matrices(geometry, seed=0, size=0.3):
 
 
 def clex_model(architecture="LlamaConfig", factor=4, **overrides):
-    """A random model whose ODE is far from NTK-aware scaling, so that every t rotates differently."""
+    """A random model whose ODE is far from NTK-aware scaling, so that every t rotates
+    differently."""
     model = random_model(architecture, **{**SHORT, **overrides})
     clex.install(model, rope_geometry(model), factor)
     down = rotary(model).down

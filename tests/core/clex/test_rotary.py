@@ -1,4 +1,5 @@
-"""CLEX's embedding: its draws in training, its scale by the length, and a cache that turns with it."""
+"""CLEX's embedding: its draws in training, its scale by the length, and a cache that turns with
+it."""
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 
 @pytest.mark.parametrize("length", [2, L, 2 * L, 3 * L + 5])
 def test_draws_are_those_of_the_authors_class(length):
-    """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and what forward adds."""
+    """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and
+    what forward adds."""
     embedding, generator, theirs = (
         rotary(clex_model()),
         *(torch.Generator().manual_seed(0) for _ in range(2)),

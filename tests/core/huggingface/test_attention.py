@@ -1,4 +1,5 @@
-"""Attention in less memory: the same as transformers' and as plain products, and what it holds at its peak."""
+"""Attention in less memory: the same as transformers' and as plain products, and what it holds at
+its peak."""
 
 import itertools
 from types import SimpleNamespace
@@ -41,7 +42,8 @@ def test_it_is_the_attention_of_plain_products(monkeypatch, count, tokens, maske
 
 
 def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
-    """What torch has allocated at its peak, with the mask made before: here and in transformers'."""
+    """What torch has allocated at its peak, with the mask made before: here and in
+    transformers'."""
     monkeypatch.setattr(attention, "QUERIES", 64)
     inputs, mask, most = drawn(2000), torch.ones(1, 1, 2000, 2000, dtype=torch.bool).tril_(), {}
     for compute in (attention.sdpa, sdpa_attention_forward):

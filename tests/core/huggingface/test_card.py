@@ -1,4 +1,5 @@
-"""The model card of an export: true of it, readable by the hub's own reader, and the licence stays."""
+"""The model card of an export: true of it, readable by the hub's own reader, and the licence
+stays."""
 
 import re
 

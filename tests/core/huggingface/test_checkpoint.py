@@ -1,4 +1,5 @@
-"""A checkpoint extended on disk: what is copied, what is rewritten, and what each kind of reader makes of it."""
+"""A checkpoint extended on disk: what is copied, what is rewritten, and what each kind of reader
+makes of it."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Model families: the best-known compute by the scaled frequencies, others are refused and stay as they were."""
+"""Model families: the best-known compute by the scaled frequencies, others are refused and stay as
+they were."""
 
 import copy
 
@@ -44,7 +45,8 @@ FAMILIES = {
     "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
     "Olmo3Config": MIXED,
     "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
-    "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},  # computes its frequencies in each pass
+    # computes its frequencies in each pass
+    "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},
     "Qwen3Config": {"head_dim": 32},
     "SmolLM3Config": {"no_rope_layers": [1, 0]},
     "StableLmConfig": {},
@@ -54,7 +56,8 @@ LINEAR = {
     **dict.fromkeys(("head_dim", "linear_key_head_dim", "linear_value_head_dim"), 16),
     "layer_types": ["linear_attention", "full_attention"],
 }
-HYBRIDS = {  # rotate only where they have full attention; the other layers keep a state that no cache can crop
+# rotate only where they have full attention; the other layers keep a state that no cache can crop
+HYBRIDS = {
     "FalconH1Config": {
         **dict.fromkeys(("mamba_d_head", "mamba_d_state"), 16),
         "mamba_d_ssm": 64,
@@ -80,7 +83,8 @@ def loaded(model, directory):
 
 
 def by_hand(model, method):
-    """The model with the inverse frequencies of its global layers replaced in their buffers, in place."""
+    """The model with the inverse frequencies of its global layers replaced in their buffers, in
+    place."""
     parameters = model.config.rope_parameters
     kind = "full_attention_" if "full_attention" in parameters else ""
     base = (parameters["full_attention"] if kind else parameters)["rope_theta"]
@@ -114,7 +118,8 @@ def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_
 
 @pytest.mark.parametrize("architecture", ["LlamaConfig", "Gemma3TextConfig", *HYBRIDS])
 def test_scores_are_those_of_each_prompt_read_whole(monkeypatch, architecture):
-    """Continuations, answers of several lengths and losses, of prompts that begin alike, over no cache at all."""
+    """Continuations, answers of several lengths and losses, of prompts that begin alike, over no
+    cache at all."""
     monkeypatch.setattr(position_loss, "CHUNK", 16)
     model = extend(random_model(architecture, **FAMILIES[architecture]), PROPOSED, 2)
     prompts = [(*range(3, 30), *range(40, 40 + n)) for n in (9, 30, 9)]
@@ -146,11 +151,13 @@ BEFORE = {"original_max_position_embeddings": L}
 BY_POSITION = {"rope_type": "yarn", "llama_4_scaling_beta": 0.1, "factor": 4.0, **BEFORE}
 LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8, **BEFORE}
 REFUSED = {
-    "Cohere2Config": (WINDOWED, "rotates only in"),  # no rotated pair of tokens is further apart than the window
+    # no rotated pair of tokens is further apart than the window
+    "Cohere2Config": (WINDOWED, "rotates only in"),
     "FalconConfig": ({"alibi": True}, "none of its layers rotates"),
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
     "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
-    "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),  # its short factors are all that it uses
+    # its short factors are all that it uses
+    "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),
     "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
     "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
         {"rope_parameters": {**LISTS, **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
@@ -173,7 +180,8 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
 
 
 def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
-    """Windowed layers have another base, which a load would scale; attention has a scale that follows YaRN's factor."""
+    """Windowed layers have another base, which a load would scale; attention has a scale that
+    follows YaRN's factor."""
     bases = {"layer_rope_theta": [1e4, 1e6], "sliding_window": 32, "rope_parameters": PLAIN}
     scales = {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0, **BEFORE}
     latent = FAMILIES["DeepseekV3Config"] | {"rope_parameters": scales}

@@ -1,4 +1,5 @@
-"""Checkpoints whose RoPE their makers scaled: a method divides the inverse frequencies that they have."""
+"""Checkpoints whose RoPE their makers scaled: a method divides the inverse frequencies that they
+have."""
 
 import copy
 import json

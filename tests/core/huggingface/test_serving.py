@@ -16,7 +16,8 @@ from tests.models import random_model
 
 
 def merge(config, changes):
-    """As vLLM's ModelConfig applies --hf-overrides: within text_config it merges parameters, elsewhere it sets them."""
+    """As vLLM's ModelConfig applies --hf-overrides: within text_config it merges parameters,
+    elsewhere it sets them."""
     if text := changes.pop("text_config", {}):
         config, held = config.text_config, config.text_config.rope_parameters
         text["rope_parameters"] = held | text["rope_parameters"]

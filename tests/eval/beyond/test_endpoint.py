@@ -1,4 +1,5 @@
-"""A server's answers are those of this process; what it cannot do, and what it does in silence, is refused."""
+"""A server's answers are those of this process; what it cannot do, and what it does in silence, is
+refused."""
 
 import contextlib
 import itertools

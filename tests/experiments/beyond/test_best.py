@@ -1,4 +1,5 @@
-"""The method that suits a model: ranked as a plain loop and SciPy rank, and given as a command that works."""
+"""The method that suits a model: ranked as a plain loop and SciPy rank, and given as a command that
+works."""
 
 import re
 import shlex
@@ -18,7 +19,8 @@ L, LONGER = 64, 128
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """A folder with a checkpoint, `model`, and with texts, `0.txt` to `4.txt`, of which the last two are the same."""
+    """A folder with a checkpoint, `model`, and with texts, `0.txt` to `4.txt`, of which the last
+    two are the same."""
     root = tmp_path_factory.mktemp("best")
     checkpoint(root / "model", max_position_embeddings=L)
     letters = np.random.default_rng(0).choice(list("abcdefgh "), (5, 200))

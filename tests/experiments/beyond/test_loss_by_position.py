@@ -18,7 +18,8 @@ GEOMETRY = RopeGeometry(16, 10000.0, 1024)
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A base model, random, with L = 1024, and the command that scores two books of random letters."""
+    """A base model, random, with L = 1024, and the command that scores two books of random
+    letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
     monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY, n_hat={2: 4}))
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)

@@ -1,4 +1,5 @@
-"""--endpoint: a record by a server is that of this process, resumes like it, and says who computed it."""
+"""--endpoint: a record by a server is that of this process, resumes like it, and says who computed
+it."""
 
 import json
 import shlex
@@ -70,7 +71,8 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
         there["engine"] == {"name": {"vllm": "vLLM", "llamacpp": "llama-server"}[owner]}
         and "engine" not in here
     )
-    # llama-server was not measured beside this process with every setting, so its records stand apart.
+    # llama-server was not measured beside this process with every setting, so its records stand
+    # apart.
     assert ("engine" in there["comparable"]) == (owner == "llamacpp")
     status, _, err = call(*command, at)
     assert status == 2 and "engine" in err and "--replace" in err  # another run's record stays
@@ -90,7 +92,8 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
         assert len(journal(results, "toy-yarn")) == 4
-        # Another folder's records, and another version of the server, begin anew, each with one request that tries it.
+        # Another folder's records, and another version of the server, begin anew, each with one
+        # request that tries it.
         for other, version in (("others", by.fingerprint), ("results", "vllm-0.2")):
             (tmp_path / other / "toy-yarn" / "passkey" / "yarn_s=2.json").unlink(missing_ok=True)
             by.fingerprint, asked = version, len(by.asked)

@@ -17,7 +17,8 @@ def facts(folder):
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory):
-    """Dropout makes the loss depend on the random state; tied weights are the harder case under ZeRO-3."""
+    """Dropout makes the loss depend on the random state; tied weights are the harder case under
+    ZeRO-3."""
     directory = tmp_path_factory.mktemp("base") / "toy"
     return checkpoint(
         directory, attention_dropout=0.1, tie_word_embeddings=True, max_position_embeddings=32

@@ -1,4 +1,5 @@
-"""What a launcher starts in place of a training: a line that says so, and the exit status that was asked for.
+"""What a launcher starts in place of a training: a line that says so, and the exit status that was
+asked for.
 
 python -m tests.experiments.training.launched STATUS_OF_0 STATUS_OF_1 [SIGNAL to the launcher]
 """

@@ -1,4 +1,5 @@
-"""The kernel for CPUs is attention, to the gradient, and a model trains with it as with PyTorch's own."""
+"""The kernel for CPUs is attention, to the gradient, and a model trains with it as with PyTorch's
+own."""
 
 import pytest
 import torch

@@ -1,4 +1,5 @@
-"""What a run needs, against the published sizes, the paper's hours, and what a real pass over a small model holds."""
+"""What a run needs, against the published sizes, the paper's hours, and what a real pass over a
+small model holds."""
 
 import pytest
 import torch
@@ -30,7 +31,8 @@ def test_the_papers_hours():
 
 
 def saved_for_backward(model, tokens, autocast):
-    """Bytes of the different tensors that a forward pass keeps, the weights and their copies not counted."""
+    """Bytes of the different tensors that a forward pass keeps, the weights and their copies not
+    counted."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     kept, shapes = (
         {},
@@ -81,7 +83,9 @@ def test_memory_at_the_papers_scale():
 
 @pytest.mark.parametrize(
     ("arguments", "status", "lines"),
-    [  # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16; 7B at s = 2 takes 38.3 on 4
+    # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16; 7B at s = 2 takes
+    # 38.3 on 4
+    [
         (
             "llama2-13b --factor 4 --gpus 8 --memory 40",
             0,

@@ -1,4 +1,5 @@
-"""A checkpoint is gone on with only whole, by the run and the code that it is of; two runs keep apart."""
+"""A checkpoint is gone on with only whole, by the run and the code that it is of; two runs keep
+apart."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Fine-tuning as a user meets it: what it leaves, how it resumes, what it refuses, and how it fits a machine."""
+"""Fine-tuning as a user meets it: what it leaves, how it resumes, what it refuses, and how it fits
+a machine."""
 
 import json
 import os
@@ -95,7 +96,8 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(
         [f.name, files.sha256(f)] for f in sorted(books.iterdir())
     ]  # and not where it lies
 
-    # Again: nothing is done twice; a lost record is written again; another run is not taken for this one.
+    # Again: nothing is done twice; a lost record is written again; another run is not taken for
+    # this one.
     file.unlink()
     another = tmp_path / "out.unfinished" / "checkpoint-9" / "model.safetensors"
     another.parent.mkdir(parents=True)
@@ -112,7 +114,8 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(
 
 
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
-    """Its first loss, before any weight has changed, is that of the tokens at the t and positions that a seed gives."""
+    """Its first loss, before any weight has changed, is that of the tokens at the t and positions
+    that a seed gives."""
     run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
     base = BaseModel("tiny")
     loaded = base.load()
@@ -134,7 +137,8 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
 
 
 def signalled(method, step, number, command):
-    """Fine-tune; the process gets this signal when `method` of the trainer is called in that step."""
+    """Fine-tune; the process gets this signal when `method` of the trainer is called in that
+    step."""
     original = getattr(Trainer, method)
 
     def function(self, *arguments, **options):
@@ -153,7 +157,8 @@ def signalled(method, step, number, command):
 def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
     finetuned, command, tmp_path, monkeypatch
 ):
-    """In a step, which it ends and keeps; while a checkpoint is written; and when only the result is missing."""
+    """In a step, which it ends and keeps; while a checkpoint is written; and when only the result
+    is missing."""
     steps = "--steps", 3
     assert finetuned(*steps, "--output", tmp_path / "whole")[0] == 0
     unfinished = tmp_path / "out.unfinished"
@@ -241,7 +246,8 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
 def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(
     finetuned, tmp_path, monkeypatch, sure
 ):
-    """The memory is made up: after the first step, too little for anything but one sequence, recomputed."""
+    """The memory is made up: after the first step, too little for anything but one sequence,
+    recomputed."""
     real, sizes = Trainer.training_step, []
 
     def scarce(self, model, inputs, *rest):

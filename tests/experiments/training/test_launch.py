@@ -1,4 +1,5 @@
-"""A process for each GPU: when there is one, how they end together, and how one of them alone says why."""
+"""A process for each GPU: when there is one, how they end together, and how one of them alone says
+why."""
 
 import datetime
 import os

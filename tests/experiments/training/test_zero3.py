@@ -1,4 +1,5 @@
-"""Two processes under DeepSpeed ZeRO-3 train as one does, in both dtypes, and go on after a kill."""
+"""Two processes under DeepSpeed ZeRO-3 train as one does, in both dtypes, and go on after a
+kill."""
 
 import functools
 import os
@@ -56,7 +57,8 @@ def usual(command, tmp_path):
 
 
 def join_on_cpu():
-    """Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators only."""
+    """Unless it is told the backend, accelerate joins processes for DeepSpeed on accelerators
+    only."""
     from deepspeed.ops import __compatible_ops__
 
     __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes
@@ -108,7 +110,8 @@ def one_of_two(rank, seen, arguments, killed_at):
 
 
 def on_two(seen, arguments, killed_at=0):
-    """Run in two processes, which are killed in the middle of a step where one is given; their exit statuses."""
+    """Run in two processes, which are killed in the middle of a step where one is given; their exit
+    statuses."""
     children = [fork(lambda: one_of_two(rank, seen, arguments, killed_at)) for rank in ranks()]
     return [wait(child) for child in children]
 
@@ -152,8 +155,8 @@ def test_what_is_learned_trains_in_bfloat16_and_is_kept_in_float32(usual, tmp_pa
 def test_killed_they_go_on_to_what_one_process_trains_with_the_same_draws(
     finetuned, usual, tmp_path
 ):
-    """Float32 leaves room for the order of sums alone. One process takes 4 sequences at a time, two take 1 each, and
-    every sequence has its own t."""
+    """Float32 leaves room for the order of sums alone. One process takes 4 sequences at a time, two
+    take 1 each, and every sequence has its own t."""
     assert finetuned(arguments=usual("one", "--method", LEARNED, "--device-batch", 4))[0] == 0
     arguments = usual("two", "--method", LEARNED, "--device-batch", 1, "--checkpointing")
     assert on_two(tmp_path / "seen.pt", arguments, killed_at=2) == [-signal.SIGKILL] * 2

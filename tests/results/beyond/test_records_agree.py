@@ -1,4 +1,5 @@
-"""Losses by position are those of their blocks, and a fine-tuned model's records name its training."""
+"""Losses by position are those of their blocks, and a fine-tuned model's records name its
+training."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Differences to what was learned: paired by text, from the start whose factors came to the least loss."""
+"""Differences to what was learned: paired by text, from the start whose factors came to the least
+loss."""
 
 from tables.beyond import learned
 

@@ -1,4 +1,5 @@
-"""What an engine answers is compared with transformers, position by position; the engines here are stubs."""
+"""What an engine answers is compared with transformers, position by position; the engines here are
+stubs."""
 
 import re
 import sys

@@ -1,12 +1,14 @@
-"""Check that an engine computes what was exported: the loss of a book beyond L, by the engine and by transformers 5.
+"""Check that an engine computes what was exported: the loss of a book beyond L, by the engine and
+by transformers 5.
 
     python -m venv build/mlx && build/mlx/bin/pip install -r requirements-serving/mlx.lock
     python -m tools.beyond.engines --model smollm2 --engine mlx --python build/mlx/bin/python
 
-Both read the same token ids and score the last of --tokens, at most 1,024. The model without extension is scored too,
-because an engine that silently drops the scaling computes that. An engine runs a small program in an environment of its
-own. llama.cpp reads the model's own GGUF file, extended and in float32. Nothing is recorded;
-results/MODEL/beyond/served/ holds what this check measured until commit 03e13ea.
+Both read the same token ids and score the last of --tokens, at most 1,024. The model without
+extension is scored too, because an engine that silently drops the scaling computes that. An engine
+runs a small program in an environment of its own. llama.cpp reads the model's own GGUF file,
+extended and in float32. Nothing is recorded; results/MODEL/beyond/served/ holds what this check
+measured until commit 03e13ea.
 """
 
 import os
@@ -125,7 +127,8 @@ def _gguf(base: BaseModel, target: Path, method: str, factor: float, options: di
 
 
 def differences(losses: list[float], here: np.ndarray, plain: np.ndarray | None) -> str:
-    """The mean loss, and its largest difference in nats from transformers here, and without extension.
+    """The mean loss, and its largest difference in nats from transformers here, and without
+    extension.
 
     Raises:
         InputError: a loss is missing or not finite.

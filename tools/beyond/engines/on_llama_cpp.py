@@ -1,4 +1,5 @@
-"""Losses of a GGUF file by llama.cpp, with a cache in float32, like the reference's; its default is float16."""
+"""Losses of a GGUF file by llama.cpp, with a cache in float32, like the reference's; its default is
+float16."""
 
 import json
 import sys

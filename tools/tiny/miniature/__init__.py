@@ -1,4 +1,5 @@
-"""Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that share nothing."""
+"""Miniature benchmarks: generated tasks on public-domain text, with train and eval splits that
+share nothing."""
 
 import random
 from collections.abc import Callable

@@ -1,8 +1,9 @@
 """LongBench-E in miniature: generated samples of its thirteen tasks, in its own schema and prompts.
 
-Each task keeps its kind (what to find, and where) and simplifies the rest: documents are passages of books, facts are
-sentences about invented people, code is a list of assignments. Prompts, truncation, scores and buckets are those of
-:mod:`eval.longbench`. Scores on these samples cannot be compared with LongBench-E itself.
+Each task keeps its kind (what to find, and where) and simplifies the rest: documents are passages
+of books, facts are sentences about invented people, code is a list of assignments. Prompts,
+truncation, scores and buckets are those of :mod:`eval.longbench`. Scores on these samples cannot be
+compared with LongBench-E itself.
 """
 
 import itertools
@@ -36,13 +37,14 @@ Parts = tuple[str, str, str, list[str] | None]
 
 
 def samples(task: str, source: Source, context_length: int, count: int, seed: int) -> list[dict]:
-    """`count` samples of a task for each of the three buckets of length 0-L, L-2L and above 2L tokens.
+    """`count` samples of a task for each of the three buckets of length 0-L, L-2L and above 2L
+    tokens.
 
     Args:
         task: a name in :data:`eval.longbench.TASKS`.
         source: split, tokenizer and passages.
-        context_length: L; a sample's `length` is its number of tokens times 4000 / L, so that the benchmark's own
-            buckets divide at L and 2L.
+        context_length: L; a sample's `length` is its number of tokens times 4000 / L, so that the
+            benchmark's own buckets divide at L and 2L.
         count: samples per bucket.
         seed: the only source of randomness.
     """
@@ -124,7 +126,8 @@ def _single_document(rng: random.Random, source: Source, room: int) -> Parts:
 
 
 def _several_documents(rng: random.Random, source: Source, room: int) -> Parts:
-    """One document names a person's best friend, another tells of that friend; the question needs both."""
+    """One document names a person's best friend, another tells of that friend; the question needs
+    both."""
     first, friend, *others = _people(rng, source.split, 4)
     relation = rng.choice(list(RELATIONS))
     statement, _, answer = _fact(rng, source.split, friend, relation)

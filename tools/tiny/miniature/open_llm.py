@@ -1,8 +1,9 @@
-"""The four Open LLM benchmarks in miniature: generated documents in the columns of the real ones, for lm-eval's tasks.
+"""The four Open LLM benchmarks in miniature: generated documents in the columns of the real ones,
+for lm-eval's tasks.
 
-The real benchmarks test knowledge, which a small model lacks. These keep form, shots and metric, but each question
-states the fact that it asks for; HellaSwag's endings come from a book. Scores on them cannot be compared with the
-benchmarks themselves.
+The real benchmarks test knowledge, which a small model lacks. These keep form, shots and metric,
+but each question states the fact that it asks for; HellaSwag's endings come from a book. Scores on
+them cannot be compared with the benchmarks themselves.
 """
 
 import itertools
@@ -56,7 +57,8 @@ def _mmlu(rng: random.Random, source: Source) -> dict:
 
 
 def _truthfulqa(rng: random.Random, source: Source) -> dict:
-    """Two true answers, the bare word and the whole sentence, and three false answers of each form."""
+    """Two true answers, the bare word and the whole sentence, and three false answers of each
+    form."""
     question, right, wrong = _question(rng, source.split)
     sentence = question.split(". ")[0] + "."
     true = [f"{right.capitalize()}.", sentence]
@@ -102,7 +104,8 @@ _MAKERS: dict[str, Callable[[random.Random, Source], dict]] = {
 
 
 def choice(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
-    """Questions one after the other, answered by a letter if choices are given, and otherwise in words."""
+    """Questions one after the other, answered by a letter if choices are given, and otherwise in
+    words."""
     lettered = rng.random() < 0.6
     context = (
         f"The following are multiple choice questions (with answers) about {SUBJECT}."

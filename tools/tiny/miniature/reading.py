@@ -1,4 +1,5 @@
-"""Reading and imitating: questions about people, few-shot classification, copying, repetition, line completion."""
+"""Reading and imitating: questions about people, few-shot classification, copying, repetition, line
+completion."""
 
 import random
 from itertools import islice
@@ -144,7 +145,8 @@ def copying(rng: random.Random, source: Source, length: int, turns: int) -> Samp
 
 
 def repetition(rng: random.Random, source: Source, length: int, turns: int) -> Sample:
-    """Words or a piece of a book, repeated from some place on: a skill that every other task needs."""
+    """Words or a piece of a book, repeated from some place on: a skill that every other task
+    needs."""
     room = max((length - 12) // 2, 8)
     if source.passages and rng.random() < 0.5:
         said = passage(rng, source.passages, 6 * room).split()

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from transformers import PreTrainedTokenizerBase
 
-# Sentences that say nothing; RULER's and the paper's own ("The grass is green. ...") are not among them.
+# Sentences that say nothing; RULER's and the paper's own ("The grass is green. ...") are not among
+# them.
 _NOISE = (
     "The rain is cold.", "The hills are far away.", "The road is long.", "We walk on.", "The wind is soft.",
     "Night comes and goes.", "The river runs.", "Birds sing in the trees.", "A lamp burns low.", "The snow is white.",
@@ -21,7 +22,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Turn:
-    """A question and its answer. The prompt ends with the question; the answer follows after one space."""
+    """A question and its answer. The prompt ends with the question; the answer follows after one
+    space."""
 
     question: str
     answer: str
@@ -51,7 +53,8 @@ class Source:
     Attributes:
         split: "train" or "eval"; the two share no key, name, number or passage.
         tokenizer: counts tokens.
-        passages: the split's texts, from which filler is cut; if empty, all filler is noise sentences.
+        passages: the split's texts, from which filler is cut; if empty, all filler is noise
+            sentences.
     """
 
     split: str
@@ -63,7 +66,8 @@ class Source:
         return sum(len(self.tokenizer(text, add_special_tokens=False).input_ids) for text in texts)
 
     def filler(self, rng: random.Random, tokens: int) -> list[str]:
-        """Sentences of at most `tokens` tokens together with a space after each: from a passage, or noise."""
+        """Sentences of at most `tokens` tokens together with a space after each: from a passage, or
+        noise."""
         if tokens < 8:
             return []
         if self.passages and rng.random() < 0.5:
@@ -85,7 +89,8 @@ class Source:
         texts: Callable[[Item], Sequence[str]],
         least: int = 0,
     ) -> tuple[list[Item], int]:
-        """The first items whose texts take at most `room` tokens together, but at least `least`; and these tokens.
+        """The first items whose texts take at most `room` tokens together, but at least `least`;
+        and these tokens.
 
         Args:
             items: they may be drawn as they are asked for, without end.
@@ -102,7 +107,8 @@ class Source:
 
 
 def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str:
-    """About `characters` characters from somewhere in one of the texts, from a sentence's beginning, on one line."""
+    """About `characters` characters from somewhere in one of the texts, from a sentence's
+    beginning, on one line."""
     text = rng.choice(passages)
     start = rng.randrange(max(len(text) - characters - 400, 1))
     cut = " ".join(text[start : start + characters + 400].split())
@@ -111,7 +117,8 @@ def passage(rng: random.Random, passages: Sequence[str], characters: int) -> str
 
 
 def hide(rng: random.Random, filler: list[str], facts: list[str]) -> str:
-    """The facts at random positions among the filler's sentences, in their order; all on one line, or one per line."""
+    """The facts at random positions among the filler's sentences, in their order; all on one line,
+    or one per line."""
     return rng.choice((" ", " ", "\n")).join(among(rng, filler, facts))
 
 

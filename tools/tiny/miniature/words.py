@@ -1,8 +1,10 @@
-"""The vocabulary of the generated tasks, divided so that "train" and "eval" share no key, name or number.
+"""The vocabulary of the generated tasks, divided so that "train" and "eval" share no key, name or
+number.
 
-Closed lists are divided by a word's rank, made-up words by a checksum, numbers by their form. "train" never draws a key
-or a number that RULER's or the paper's passkey prompts could hold: RULER's keys are "adjective-noun", ours are not. The
-numbers of both have five or seven digits without a leading zero; those of "train" never do.
+Closed lists are divided by a word's rank, made-up words by a checksum, numbers by their form.
+"train" never draws a key or a number that RULER's or the paper's passkey prompts could hold:
+RULER's keys are "adjective-noun", ours are not. The numbers of both have five or seven digits
+without a leading zero; those of "train" never do.
 """
 
 import random
@@ -56,7 +58,8 @@ def every(split: str) -> list[str]:
 
 
 def made_up(rng: random.Random, split: str) -> str:
-    """A pronounceable made-up word of two or three syllables; a quarter of all such words is for evaluation."""
+    """A pronounceable made-up word of two or three syllables; a quarter of all such words is for
+    evaluation."""
     while True:
         syllables = (rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(rng.randint(2, 3)))
         word = "".join(syllables) + rng.choice(_CODAS)
@@ -89,7 +92,8 @@ def keys(rng: random.Random, split: str, count: int) -> list[str]:
 
 
 def number(rng: random.Random, split: str) -> str:
-    """A number: in "eval" five or seven digits, the first not 0; in "train" another length, or a leading 0."""
+    """A number: in "eval" five or seven digits, the first not 0; in "train" another length, or a
+    leading 0."""
     if split == "eval":
         return str(
             rng.randint(10_000, 99_999) if rng.random() < 0.5 else rng.randint(1_000_000, 9_999_999)

@@ -1,11 +1,13 @@
-"""Write the miniature benchmarks for a base model: generated samples in the schema of the real benchmarks.
+"""Write the miniature benchmarks for a base model: generated samples in the schema of the real
+benchmarks.
 
     python -m tools.tiny.miniature.write --model tiny --output build/benchmarks --samples 3 --documents 60
     python -m experiments.longbench_e --model tiny --benchmarks build/benchmarks --margin 128 --new-tokens 64
     python -m experiments.open_llm --model tiny --benchmarks build/benchmarks
 
-The first line makes models/tiny/benchmarks. Samples use the evaluation split of the invented words and a book that no
-training here reads. Their lengths follow the model's L. The directory appears whole or not at all.
+The first line makes models/tiny/benchmarks. Samples use the evaluation split of the invented words
+and a book that no training here reads. Their lengths follow the model's L. The directory appears
+whole or not at all.
 """
 
 import json

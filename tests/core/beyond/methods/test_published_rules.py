@@ -1,4 +1,5 @@
-"""Rules that others published, against transformers, their definitions written out, and hand-worked cases."""
+"""Rules that others published, against transformers, their definitions written out, and hand-worked
+cases."""
 
 import math
 
@@ -28,7 +29,8 @@ def test_ntk_and_llama3_are_transformers_own(geometry, factor):
 
 @ANY
 def test_mrrope_divides_step_by_step(geometry):
-    """Each pair between YaRN's limits adds one equal step to log λ, or one that is larger than the step before."""
+    """Each pair between YaRN's limits adds one equal step to log λ, or one that is larger than the
+    step before."""
     factor, yarn = 4, scale(geometry, "yarn", 4)
     changed = np.flatnonzero(~np.isclose(yarn.inv_freq, geometry.inv_freq))
     low, high = changed[0] - 1, np.flatnonzero(yarn.interpolated)[0]
@@ -102,7 +104,8 @@ def test_a_given_base():
     ],
 )
 def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, options, count):
-    """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over single pairs here."""
+    """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over
+    single pairs here."""
     scaling, expected = scale(geometry, name, 2, **options), geometry.inv_freq
     for index in range(count):
         share = (
