@@ -130,7 +130,8 @@ def _comparison(records: list[dict]) -> Comparison:
         if len({run.get("training", {}).get("settings") for run in runs}) > 1:
             names = ", ".join(run["file"] for run in runs)
             raise InputError(
-                f"{names}: fine-tunes with different settings cannot be seeds of one row; keep one kind."
+                f"{names}: fine-tunes with different settings cannot be seeds of one row; keep "
+                f"one kind."
             )
     return Comparison(
         tuple(

@@ -92,7 +92,8 @@ def run(doc: str, kind: str, render: Render) -> None:
         raise next(iter(missing[models[0]].values()))
     for model, left_out in missing.items():
         print(
-            f"left out of {model}: {', '.join(left_out)}; the same command with one of these names says why."
+            f"left out of {model}: {', '.join(left_out)}; the same command with one of these "
+            f"names says why."
         )
 
 

@@ -178,7 +178,8 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
             raise InputError(
-                f"not every seed of a setting has the score {differing[0]!r}; measure the rest again."
+                f"not every seed of a setting has the score {differing[0]!r}; measure the rest "
+                f"again."
             )
     for metric in runs[0]:
         scores = [run[metric] for run in runs]

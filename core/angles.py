@@ -61,7 +61,8 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     if inv_freq.ndim != 1 or not np.all((inv_freq >= 0) & (inv_freq <= MAX_INV_FREQ)):
         raise InputError(
-            f"the inverse frequencies must be an array [pairs] of numbers from 0 to {MAX_INV_FREQ:g}."
+            f"the inverse frequencies must be an array [pairs] of numbers from 0 to "
+            f"{MAX_INV_FREQ:g}."
         )
     # As Python's integers, because NumPy's overflow.
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)

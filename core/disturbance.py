@@ -48,11 +48,13 @@ def disturbance(
     extended, pretrained = (real_array(x, "the distributions") for x in (extended, pretrained))
     if extended.shape != pretrained.shape or not extended.ndim:
         raise InputError(
-            f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use one b."
+            f"the distributions differ in shape ({extended.shape} and {pretrained.shape}); use "
+            f"one b."
         )
     if (extended < 0).any() or (pretrained < 0).any():
         raise InputError(
-            "a distribution holds a negative frequency; give distributions that core.angles computed."
+            "a distribution holds a negative frequency; give distributions that core.angles "
+            "computed."
         )
     check_number(epsilon, "ε", least=0)
     check_choice(convention, "convention", CONVENTIONS)

@@ -74,7 +74,8 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
 def _check_unwrapped(model: PreTrainedModel) -> None:
     if not isinstance(model, PreTrainedModel):
         raise InputError(
-            f"{type(model).__name__} wraps a model; give the model inside it (of torch.compile: _orig_mod), with any "
+            f"{type(model).__name__} wraps a model; give the model inside it (of torch.compile: "
+            f"_orig_mod), with any "
             "adapter merged into it (merge_and_unload)."
         )
 
@@ -102,7 +103,8 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     if not all(rotates_by(rotary, config, scaling) for _, _, rotary in rotary_modules(model)):
         raise InputError(
             f"the configuration states that {type(model).__name__} was extended by {method} "
-            f"(s = {extension['factor']:g}), and it rotates otherwise; extend the original model again."
+            f"(s = {extension['factor']:g}), and it rotates otherwise; extend the original model "
+            f"again."
         )
     return extension
 
@@ -145,7 +147,8 @@ def extend_checkpoint(
     rope.check_fixed(method)
     if rope.get(method).start:
         raise InputError(
-            f"the method {method!r} needs the model in memory; load the model, extend it and export it."
+            f"the method {method!r} needs the model in memory; load the model, extend it and "
+            f"export it."
         )
     (before, model), base = check_checkpoint(source, directory), card.base(str(source))
     extend(model, method, factor, **options)
@@ -214,8 +217,10 @@ def _check_weights(model: PreTrainedModel) -> None:
         wrong = [name for name in wrong if ".base_layer." in name]
     if wrong:
         raise InputError(
-            f"{type(model).__name__} is not what its configuration describes in {wrong[0]} (weights in all: "
-            f"{len(wrong)}), which a load would lose; merge an adapter first (merge_and_unload), and tie or resize "
+            f"{type(model).__name__} is not what its configuration describes in {wrong[0]} "
+            f"(weights in all: "
+            f"{len(wrong)}), which a load would lose; merge an adapter first (merge_and_unload), "
+            f"and tie or resize "
             "weights in the configuration too."
         )
 
@@ -234,7 +239,8 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
         if (wrong := _unlike(model, directory)) is None:
             return
     raise InputError(
-        f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another model."
+        f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another "
+        f"model."
     )
 
 

@@ -185,7 +185,8 @@ def component(name: str) -> str:
         or set(name) & {"/", "\\", "\0"}
     ):
         raise InputError(
-            f"{name!r} cannot name a file or a directory; give a name without a slash or a leading dot."
+            f"{name!r} cannot name a file or a directory; give a name without a slash or a "
+            f"leading dot."
         )
     if len(name.encode()) > LONGEST:
         raise InputError(

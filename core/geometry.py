@@ -50,13 +50,15 @@ class RopeGeometry:
         )
         if self.head_dim % 2:
             raise InputError(
-                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be even."
+                f"the rotary head dimension is {self.head_dim}; RoPE rotates pairs, so it must be "
+                f"even."
             )
         if self.frequencies is not None:
             frequencies = real_array(self.frequencies, "the inverse frequencies")
             if frequencies.shape != (self.pairs,) or (frequencies <= 0).any():
                 raise InputError(
-                    f"the inverse frequencies must be {self.pairs} positive numbers, one for each pair."
+                    f"the inverse frequencies must be {self.pairs} positive numbers, one for each "
+                    f"pair."
                 )
             object.__setattr__(self, "frequencies", tuple(frequencies.tolist()))
 
@@ -86,8 +88,10 @@ class RopeGeometry:
         then has none."""
         if self.frequencies is not None:
             raise InputError(
-                f"this RoPE was scaled before (rope_type {self.rope_type!r}), so its frequencies follow from no base, "
-                "which NTK-aware scaling, the critical base and CLEX change; take a method that divides frequencies, "
+                f"this RoPE was scaled before (rope_type {self.rope_type!r}), so its frequencies "
+                f"follow from no base, "
+                "which NTK-aware scaling, the critical base and CLEX change; take a method that "
+                "divides frequencies, "
                 "such as pi, yarn or dprope."
             )
         return self.base

@@ -59,7 +59,8 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     if missing := [option for option in METHODS[method].needs if option not in options]:
         needed = missing[0]
         raise InputError(
-            f"the method {method!r} needs its option {needed}; give it (--{needed.replace('_', '-')})."
+            f"the method {method!r} needs its option {needed}; give it "
+            f"(--{needed.replace('_', '-')})."
         )
     factor = check_number(factor, "the scaling factor", above=1)
     longer = check_number(

@@ -147,7 +147,8 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
         read = model(prompts, use_cache=True, logits_to_keep=1)
         if "past_key_values" not in read:
             raise InputError(
-                f"{type(model).__name__} keeps its state to itself; give a model that returns its cache."
+                f"{type(model).__name__} keeps its state to itself; give a model that returns its "
+                f"cache."
             )
         return _decode_rows(model, read.past_key_values, read.logits[:, -1], batch)
     longest = max(len(request.prompt) for request in batch)
@@ -179,7 +180,8 @@ def _decode_rows(
             request = batch[index]
             if not finite[row]:
                 raise NonFiniteError(
-                    f"{request.key}: the logits after {len(continuations[index])} new tokens are not finite"
+                    f"{request.key}: the logits after {len(continuations[index])} new tokens are "
+                    f"not finite"
                 )
             if len(continuations[index]) < request.min_new_tokens:
                 logits[row, list(ends | request.stop)] = -torch.inf

@@ -65,7 +65,8 @@ class SharedPrefixLM(HFLM):
         for i, (strings, context, continuation) in enumerate(requests):
             if not 0 < len(continuation) <= self.max_length:
                 raise InputError(
-                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model scores 1 to "
+                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model "
+                    f"scores 1 to "
                     f"{self.max_length}; leave it out."
                 )
             # A text that is too long loses its beginning, and its last token is never read.

@@ -121,7 +121,8 @@ def _templates() -> dict[str, str]:
         templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
     if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
         raise InputError(
-            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the pinned."
+            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the "
+            "pinned."
         )
     return templates
 
@@ -223,7 +224,8 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         samples.append(sample)
     if not samples:
         raise InputError(
-            f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per line."
+            f"there are no samples of {task} in {data or HUB}; a sample is one JSON object per "
+            f"line."
         )
     return samples
 
@@ -244,7 +246,8 @@ def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise InputError(
-            f"{directory} holds neither {files[0].name} nor {files[1].name}; add one, or leave {task} out."
+            f"{directory} holds neither {files[0].name} nor {files[1].name}; add one, or leave "
+            f"{task} out."
         )
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):

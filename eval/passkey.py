@@ -88,7 +88,8 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
         fillers += 1
     if fillers == 0:
         raise DoesNotFit(
-            f"a passkey prompt does not fit in {length} tokens; the shortest takes {tokens(1) + MAX_NEW_TOKENS}."
+            f"a passkey prompt does not fit in {length} tokens; the shortest takes "
+            f"{tokens(1) + MAX_NEW_TOKENS}."
         )
     return Sample(f"{length}/{depth:g}/{seed}", prompt(fillers), tokens(fillers), depth, answer)
 

@@ -96,7 +96,8 @@ def samples(
         return samples
     except scripts.TooShort:
         raise DoesNotFit(
-            f"RULER's {task} does not fit in {length} tokens with this tokenizer, the {spec.tokens_to_generate} "
+            f"RULER's {task} does not fit in {length} tokens with this tokenizer, the "
+            f"{spec.tokens_to_generate} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
     except ModuleNotFoundError as error:

@@ -42,7 +42,8 @@ def prepared(
     if after and _added(tokenizer) != (before, []):
         last = tokenizer.decode(after)
         raise InputError(
-            f"the tokenizer puts {last!r} after every text, so after every prompt; configure it not to."
+            f"the tokenizer puts {last!r} after every text, so after every prompt; configure it "
+            f"not to."
         )
     return tokenizer
 
@@ -74,8 +75,10 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str)
     most, largest = getattr(tokenizer, _EMBEDDINGS, None), max(ids, default=0)
     if most is not None and largest >= most:
         raise InputError(
-            f"{what} holds {tokenizer.convert_ids_to_tokens(largest)!r}, the tokenizer's token {largest}, and the "
-            f"model has embeddings for {most} tokens; take it out, or give the model its own tokenizer."
+            f"{what} holds {tokenizer.convert_ids_to_tokens(largest)!r}, the tokenizer's token "
+            f"{largest}, and the "
+            f"model has embeddings for {most} tokens; take it out, or give the model its own "
+            f"tokenizer."
         )
 
 
@@ -88,5 +91,6 @@ def _added(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
         if whole[start : start + len(text)] == text:
             return whole[:start], whole[start + len(text) :]
     raise InputError(
-        f"the tokenizer reads 'The 1' as {whole}, which does not hold its tokens; give another tokenizer."
+        f"the tokenizer reads 'The 1' as {whole}, which does not hold its tokens; give another "
+        f"tokenizer."
     )

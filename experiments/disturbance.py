@@ -39,7 +39,8 @@ def main() -> None:
     scaled = "" if geometry.frequencies is None else f" (scaled before by {geometry.rope_type})"
     columns = ["n̂", "released", "equation 7", *(["float32", "paper"] if printed else [])]
     lines = [
-        f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}{scaled}, L = {geometry.context_length:,}. "
+        f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}{scaled}, L = "
+        f"{geometry.context_length:,}. "
         f"Averaged disturbance in 10⁻³ nat, the mean over {geometry.pairs} pairs."
     ]
     for factor in [arguments.factor] if arguments.factor else model.factors:

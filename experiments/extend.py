@@ -58,7 +58,8 @@ def main() -> None:
         check_checkpoint(source, arguments.output)
     if hasattr(text_config(base.config), EXTENSION):
         print(
-            f"note: it was extended before; this starts anew from its first L = {geometry.context_length:,} tokens."
+            f"note: it was extended before; this starts anew from its first L = "
+            f"{geometry.context_length:,} tokens."
         )
     if geometry.frequencies is not None:
         print(f"note: its RoPE was {card.before(geometry.rope_type)}.")
@@ -88,7 +89,8 @@ def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError(
-            "GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a checkpoint."
+            "GGUF files are extended by core/beyond/gguf_file.py, which is not here; give a "
+            "checkpoint."
         )
     if not arguments.output:
         raise InputError("a GGUF file is written to a file of its own; give --output NEW.gguf.")
@@ -131,7 +133,8 @@ def decision_table(
     )
     lines.append(
         f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "
-        f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: {1e3 * extrapolation.mean():.2f})"
+        f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: "
+        f"{1e3 * extrapolation.mean():.2f})"
     )
     return "\n".join(lines)
 

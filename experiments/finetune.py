@@ -142,7 +142,8 @@ class FineTune(Experiment):
         self.results = self.arguments.results or records.OWN
         if self.results.resolve() == records.RESULTS and not self.of_suite(name):
             raise InputError(
-                f"{self.results} holds what the model's suite trains, alone; give another --results."
+                f"{self.results} holds what the model's suite trains, alone; give another "
+                f"--results."
             )
         self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
@@ -314,7 +315,8 @@ class FineTune(Experiment):
             torch.cuda.empty_cache()
             recomputed = ", activations recomputed" if training.checkpointing else ""
             print(
-                f"note: out of memory; now {training.device_batch} sequences at a time{recomputed}.",
+                f"note: out of memory; now {training.device_batch} sequences at a "
+                f"time{recomputed}.",
                 file=sys.stderr,
             )
 

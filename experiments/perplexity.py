@@ -83,7 +83,8 @@ class Perplexity(Experiment):
             for title, ids in self.ids.items():
                 if before + len(ids) <= length:
                     raise InputError(
-                        f"{title!r} has {len(ids)} tokens, no more than the window of {length}; give a longer text."
+                        f"{title!r} has {len(ids)} tokens, no more than the window of {length}; "
+                        f"give a longer text."
                     )
                 for span in perplexity.windows(len(ids), length, step, before):
                     spans[f"{title}/{length}/{span[0]}"] = (title, span)

@@ -68,7 +68,8 @@ class TimeCost(Experiment):
             raise InputError("--length is below 2; give at least two tokens.")
         if rope.TIME_REFERENCE not in [method for method, _ in settings]:
             raise InputError(
-                f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of --method."
+                f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of "
+                f"--method."
             )
         compared = {
             records.run_name(method, self.factor, options): (method, options)

@@ -104,12 +104,14 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
         print(f"{difference:12.1e}  {name}")
     if new == len(files):
         raise InputError(
-            f"none of these {new} records has a counterpart under {results}; give another --results."
+            f"none of these {new} records has a counterpart under {results}; give another "
+            f"--results."
         )
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
     alone = f", {new} new" if new else ""
     print(
-        f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance {tolerance:g})."
+        f"{len(files) - new} records{alone}; {verdict} the committed ones (tolerance "
+        f"{tolerance:g})."
     )
     return differing
 

@@ -27,7 +27,8 @@ def build(results: Results) -> Figure:
             f"({letter}) pair {angles.pair}, wavelength {angles.wavelength:,.0f} tokens", loc="left"
         )
         axes.set_xlabel(
-            f"rotary angle (degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})"
+            f"rotary angle "
+            f"(degrees{'' if span == histograms.INTERVALS else ', first part of the circle'})"
         )
         ticks = [span * i // 6 for i in range(7)]
         axes.set_xticks(ticks, [f"{360 * tick / histograms.INTERVALS:g}" for tick in ticks])

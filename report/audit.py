@@ -34,8 +34,10 @@ from tables.kit import latex, markdown
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
 RULE = (
-    "A sentence is recomputed from the printed averages against every method that it names or, where it names none, "
-    "every method of the table that its words cover: “up to” must be the most over all of them, and “best” must hold "
+    "A sentence is recomputed from the printed averages against every method that it names or, "
+    "where it names none, "
+    "every method of the table that its words cover: “up to” must be the most over all of them, "
+    "and “best” must hold "
     "against each of them, in each average that the table has."
 )
 OUTPUT = ROOT / "tables" / "paper" / "audit.tex"
@@ -157,7 +159,8 @@ SENTENCES = (
              printed=72, factors=(2,)),
     Sentence("abstract", "less disturbance than the strong baselines at 16k, by up to", **_LESS,
              printed=32, factors=(4,)),
-    Sentence("abstract", "LongBench-E above existing methods, by up to", *_LONG, printed=4.33, unit="% more"),
+    Sentence("abstract", "LongBench-E above existing methods, by up "
+                         "to", *_LONG, printed=4.33, unit="% more"),
     Sentence("abstract", "Open LLM after extension, from", *_SHORT, **_BEFORE, printed=-0.12, least=True),
     Sentence("abstract", "Open LLM after extension, to", *_SHORT, **_BEFORE, printed=0.22),
     Sentence("introduction", "LongBench-E above PI and YaRN", *_LONG, _EXISTING[:2]),
@@ -170,11 +173,13 @@ SENTENCES = (
     Sentence("introduction, section 4", "Open LLM above existing methods", *_SHORT),
     Sentence("section 4.2", "LongBench-E best at each extension", *_LONG, _ALL),
     Sentence("section 4.2", "LongBench-E best at each extension", *_BEYOND, _ALL),
-    Sentence("section 4.2", "LongBench-E above PI for 7B at 16k, by up to", *_LONG, (rope.TIME_REFERENCE,), 4.33,
+    Sentence("section 4.2", "LongBench-E above PI for 7B at 16k, by up "
+                            "to", *_LONG, (rope.TIME_REFERENCE,), 4.33,
              "% more", models=(_SEVEN,), factors=(4,)),
     Sentence("section 4.3", "Open LLM of 7B after extension to 8k", *_SHORT, **_BEFORE, printed=-0.12,
              models=(_SEVEN,), factors=(2,)),
-    Sentence("section 4.3", "Open LLM of YaRN, 7B, after extension to 16k", *_SHORT, **_BEFORE, printed=-0.53,
+    Sentence("section 4.3", "Open LLM of YaRN, 7B, after extension to "
+                            "16k", *_SHORT, **_BEFORE, printed=-0.53,
              of=rope.BASELINE, models=(_SEVEN,), factors=(4,)),
     Sentence("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.TIME_REFERENCE,), of=rope.BASELINE,
              models=(_SEVEN,), factors=(4,)),
@@ -212,7 +217,8 @@ def other_sentences() -> Iterator[Check]:
             for method in change.index
             if change[method] > change[rope.PROPOSED]
         ]
-        what = (f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than half as much), "
+        what = (f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than "
+                f"half as much), "
                 f"{rope.METHODS[other].title} does not")  # fmt: skip
         why = f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than DPRoPE."
         holds = change[rope.PROPOSED] > change[other] / 2
@@ -295,7 +301,8 @@ def build(checked: list[Check]) -> Table:
     """What does not agree, by kind."""
     wrong = [check for kind in KINDS for check in checked if check.kind == kind]
     caption = (
-        f"The paper checked against its own tables: {len(checked)} averages, bold entries, repeated rows and "
+        f"The paper checked against its own tables: {len(checked)} averages, bold entries, "
+        f"repeated rows and "
         f"sentences, of which these {len(wrong)} do not agree."
     )
     rows = []

@@ -128,7 +128,8 @@ def bold_entries() -> Iterator[Check]:
                 " and ".join(map(_run, marked.to_dict("records"))) or "none",
                 " and ".join(map(_run, best.to_dict("records"))),
                 "" if marked.index.equals(best.index) else TIE if some else SLIP,
-                f"{best[score].iloc[0]:.2f} is the best{', and stands in each of these rows' if some else ''}.",
+                f"{best[score].iloc[0]:.2f} is the "
+                f"best{', and stands in each of these rows' if some else ''}.",
             )
 
 

@@ -61,10 +61,14 @@ def _name(setting: Setting) -> str:
 def _caption(results: Results, factors: list[float], with_paper: bool) -> str:
     model, geometry = results.model, results.model.geometry
     caption = (
-        f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for {model.title}'s "
-        f"geometry (d = {geometry.head_dim}, L = {geometry.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as "
-        "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). “Eq. (7)” is "
-        "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if DPRoPE chooses them."
+        f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for "
+        f"{model.title}'s "
+        f"geometry (d = {geometry.head_dim}, L = {geometry.context_length}, b = 360). “code” is "
+        f"KL(P_L ‖ P_L'), as "
+        "the released code has it: in its float32 arithmetic (f32), and counted exactly (f64). "
+        "“Eq. (7)” is "
+        "KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated dimensions, if "
+        "DPRoPE chooses them."
     )
     n_hats = [
         f"{model.n_hat[s]} at {tokens(extended_length(results, s))}"

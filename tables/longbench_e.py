@@ -6,7 +6,8 @@ from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
 CAPTION = (
-    f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. A miniature is "
+    f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. A "
+    f"miniature is "
     "generated (tools/tiny/miniature) and cannot be compared with the benchmark. Best in bold."
 )
 

@@ -6,9 +6,12 @@ from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
 CAPTION = (
-    "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c (25-shot), fewer "
-    f"where a title says so. Measured rows: on the sample of documents that the record names, {INTERVALS}. A "
-    "miniature is generated (tools/tiny/miniature) and cannot be compared with the benchmarks. Best in bold."
+    "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), ARC-c "
+    "(25-shot), fewer "
+    f"where a title says so. Measured rows: on the sample of documents that the record names, "
+    f"{INTERVALS}. A "
+    "miniature is generated (tools/tiny/miniature) and cannot be compared with the benchmarks. "
+    "Best in bold."
 )
 
 

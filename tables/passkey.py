@@ -8,8 +8,10 @@ from tables.kit.benchmark_table import labelled_rows, main_comparisons
 from tables.kit.table import NO_RECORD, Block, Cell, Table, sentence_case
 
 CAPTION = (
-    "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up all training seeds, "
-    "which get the same prompts. So the 95 % interval of the share in brackets (per cent) counts each prompt once "
+    "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add up "
+    "all training seeds, "
+    "which get the same prompts. So the 95 % interval of the share in brackets (per cent) counts "
+    "each prompt once "
     "(Wilson's) and adds the spread of the seeds (Student's)."
 )
 

@@ -6,8 +6,10 @@ from tables.kit.benchmark_table import OVER_TEXTS, benchmark
 from tables.kit.table import Table, titles
 
 CAPTION = (
-    "Sliding-window perplexity by evaluation length in tokens, at a stride of S = 256 unless stated. Published rows "
-    "are on PG19. Measured perplexity is exp of the mean loss over the texts that a title names, each token of a text "
+    "Sliding-window perplexity by evaluation length in tokens, at a stride of S = 256 unless "
+    "stated. Published rows "
+    "are on PG19. Measured perplexity is exp of the mean loss over the texts that a title names, "
+    "each token of a text "
     f"weighing the same. {OVER_TEXTS} The best is bold."
 )
 

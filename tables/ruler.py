@@ -13,10 +13,14 @@ from tables.kit.benchmark_table import benchmark, labelled_rows, main_comparison
 from tables.kit.table import NONE, Block, Cell, Table
 
 CAPTION = (
-    "RULER: the mean score (%) of its tasks, by evaluation length in tokens. Measured rows have 95 % intervals for "
-    "samples (Wilson's over all tasks, wide rather than narrow) and, where there are several, for training seeds "
-    "(Student's). The best is bold. Beyond the paper, a measured row has its effective length: the longest of these "
-    "lengths at which it scores at least what the unextended model scores at L, and in brackets the longest at which "
+    "RULER: the mean score (%) of its tasks, by evaluation length in tokens. Measured rows have "
+    "95 % intervals for "
+    "samples (Wilson's over all tasks, wide rather than narrow) and, where there are several, for "
+    "training seeds "
+    "(Student's). The best is bold. Beyond the paper, a measured row has its effective length: "
+    "the longest of these "
+    "lengths at which it scores at least what the unextended model scores at L, and in brackets "
+    "the longest at which "
     "the lower end of its interval does."
 )
 

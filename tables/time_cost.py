@@ -12,9 +12,12 @@ from tables.kit.table import Table, score_block
 
 _REFERENCE = rope.METHODS[rope.TIME_REFERENCE].title
 CAPTION = (
-    f"Time of a training step and of a forward pass, relative to {_REFERENCE}. Measured rows are the median over "
-    "rounds, with a 95 % interval in brackets; every round times every method once, in an order of its own. "
-    f"“{_REFERENCE}, again” is {_REFERENCE} timed a second time in every round, so it shows the error of the clock."
+    f"Time of a training step and of a forward pass, relative to {_REFERENCE}. Measured rows are "
+    f"the median over "
+    "rounds, with a 95 % interval in brackets; every round times every method once, in an order "
+    "of its own. "
+    f"“{_REFERENCE}, again” is {_REFERENCE} timed a second time in every round, so it shows the "
+    f"error of the clock."
 )
 
 

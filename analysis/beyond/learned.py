@@ -76,7 +76,8 @@ def groups(results: Results) -> list[Learned]:
     for run in results.require("learned"):
         if len(run["factors"]) != pairs:
             raise InputError(
-                f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them again."
+                f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them "
+                f"again."
             )
         records.setdefault((float(run["factor"]), run["method"]), []).append(run)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))

@@ -72,7 +72,8 @@ def extend_gguf(
             scaling.stock or {}
         ):  # llama.cpp has one base for all its layers
             raise InputError(
-                f"llama.cpp would change the base of {source}'s windowed layers, too; take pi or yarn."
+                f"llama.cpp would change the base of {source}'s windowed layers, too; take pi or "
+                f"yarn."
             )
     keys, tensors = _additions(name, geometry, scaling, factor)
     with files.new(Path(output)) as partial:
@@ -140,7 +141,8 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
         )
     if not length or not rotated:
         raise InputError(
-            f"{source} states no context length or no head dimension; give the file of a RoPE model."
+            f"{source} states no context length or no head dimension; give the file of a RoPE "
+            f"model."
         )
     plain = {
         "rope.scaling.type": "none",

@@ -171,6 +171,7 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
     )  # for good, as CoPE does
     if not (gradient.bool() | stopped).all():
         raise InputError(
-            f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; learn the factors of "
+            f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; "
+            f"learn the factors of "
             "another architecture, such as a Llama."
         )

@@ -62,7 +62,8 @@ def install(
     stock = [rotary for _, _, rotary in rotary_modules(model)]
     if len(stock) != 1 or not _is_llama_style(stock[0]):
         raise InputError(
-            f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX needs."
+            f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX "
+            f"needs."
         )
     rotary = ClexRotaryEmbedding(stock[0], geometry) if weights is None else read(weights, geometry)
     apply_scaling(model, geometry, rotary.scaling(factor), factor)
@@ -186,7 +187,8 @@ def from_weights(
     """
     if weights is None:
         raise InputError(
-            "CLEX needs trained weights; train them with `python -m experiments.finetune --model MODEL --method clex` "
+            "CLEX needs trained weights; train them with `python -m experiments.finetune --model "
+            "MODEL --method clex` "
             f"and give the directory that holds {FILE} (--weights DIR)."
         )
     return replace(
@@ -222,7 +224,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
         raise InputError(
-            f"no CLEX weights at {file}; train them with `python -m experiments.finetune --model MODEL --method clex`."
+            f"no CLEX weights at {file}; train them with `python -m experiments.finetune --model "
+            f"MODEL --method clex`."
         )
     try:
         with safetensors.safe_open(file, "pt") as tensors:
@@ -242,7 +245,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
         ) from error
     if trained != geometry:
         raise InputError(
-            f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has {_words(geometry)}; "
+            f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has "
+            f"{_words(geometry)}; "
             "give weights that were trained from the same model."
         )
     rotary = ClexRotaryEmbedding(

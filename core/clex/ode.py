@@ -54,7 +54,8 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
     if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:
         shapes = f"{tuple(up.shape)} and {tuple(down.shape)}"
         raise InputError(
-            f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} pairs."
+            f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} "
+            f"pairs."
         )
     up, down = up.cpu().double(), down.cpu().double()
     start = torch.from_numpy(np.log(geometry.inv_freq))

@@ -129,7 +129,8 @@ class ClexRotaryEmbedding(nn.Module):
         t = math.ceil(factor - 1e-9)
         if t > self.max_factor:
             raise InputError(
-                f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked for."
+                f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked "
+                f"for."
             )
         with torch.no_grad():
             inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()

@@ -73,7 +73,8 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
         transformers, next(iter(config.architectures or ()), "")
     ):
         raise InputError(
-            f"{source}/config.json names code of its own (auto_map), which need not read the keys of a scaled RoPE; "
+            f"{source}/config.json names code of its own (auto_map), which need not read the keys "
+            f"of a scaled RoPE; "
             "give a checkpoint of a class that transformers has."
         )
     for file in (*_weights(source, config), *_kept(source)):
@@ -127,14 +128,16 @@ def _weights(source: Path, config: PreTrainedConfig) -> list[Path]:
     """The files of weights that a loader opens; of several, their index is the first."""
     if (source / "adapter_config.json").is_file():
         raise InputError(
-            f"{source} holds an adapter; merge it into its base model first, and give the merged one."
+            f"{source} holds an adapter; merge it into its base model first, and give the merged "
+            f"one."
         )
     named = getattr(config, "transformers_weights", None)
     names = (named,) if named else _WEIGHTS
     first = next((source / name for name in names if (source / name).is_file()), None)
     if first is None:
         raise InputError(
-            f"{source} holds no weights that a loader opens ({', '.join(names)}); {_REMEDY}, or convert it: gather the "
+            f"{source} holds no weights that a loader opens ({', '.join(names)}); {_REMEDY}, or "
+            f"convert it: gather the "
             "shards of a training run, rename a single file."
         )
     shards = sorted(set(_map(first).values())) if first.suffix == ".json" else []
@@ -200,7 +203,8 @@ def header(file: Path) -> dict[str, torch.Tensor]:
                 raise zipfile.BadZipFile("it holds no data.pkl")
     except (OSError, safetensors.SafetensorError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"cannot read {file} as weights ({in_one_line(error)}); get the whole file (`git lfs pull`, if it is a "
+            f"cannot read {file} as weights ({in_one_line(error)}); get the whole file (`git lfs "
+            f"pull`, if it is a "
             "pointer of Git LFS)."
         ) from error
     return {}

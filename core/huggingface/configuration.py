@@ -82,7 +82,8 @@ def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
     )
     if not (content.get("text_config") or content).get(key):
         raise InputError(
-            f"{name}/config.json does not state the context length the model was pre-trained with; add {key!r} to it."
+            f"{name}/config.json does not state the context length the model was pre-trained "
+            f"with; add {key!r} to it."
         )
 
 
@@ -99,7 +100,8 @@ def layer_type(config: PreTrainedConfig) -> str | None:
     if nested and not parameters.get("full_attention"):
         rotating = ", ".join(sorted(key for key in nested if parameters[key]))
         raise InputError(
-            f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for those of type "
+            f"a {config.model_type!r} model sets RoPE for its layers of type {rotating}, not for "
+            f"those of type "
             "full_attention, which alone can be extended; give another model."
         )
     return "full_attention" if nested else None
@@ -130,7 +132,8 @@ def trained_length(config: PreTrainedConfig) -> int:
     parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
     if not length:
         raise InputError(
-            "the configuration states no context length; add max_position_embeddings to its config.json."
+            "the configuration states no context length; add max_position_embeddings to its "
+            "config.json."
         )
     kind, original = (
         parameters.get("rope_type", "default"),
@@ -143,7 +146,8 @@ def trained_length(config: PreTrainedConfig) -> int:
         elif kind in _EXTENDED:
             reason = "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
         raise InputError(
-            f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: {reason}."
+            f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: "
+            f"{reason}."
         )
     if kind == "yarn" and parameters.get(
         "factor"
@@ -161,7 +165,8 @@ def trained_length(config: PreTrainedConfig) -> int:
     )
     if unused or (kind == "linear" and others):
         raise InputError(
-            f"the configuration scales RoPE ({kind}) for more tokens than its max_position_embeddings of {length}; "
+            f"the configuration scales RoPE ({kind}) for more tokens than its "
+            f"max_position_embeddings of {length}; "
             "write the length that the model was trained for there, in its config.json."
         )
     return length

@@ -71,7 +71,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     )
     if bases - {base} or not agree:
         raise InputError(
-            f"{name} rotates by other inverse frequencies than its configuration gives ({rope_type} RoPE with the base "
+            f"{name} rotates by other inverse frequencies than its configuration gives "
+            f"({rope_type} RoPE with the base "
             f"{base:g}), or it states several bases; give the model as it was trained."
         )
     return geometry
@@ -96,7 +97,8 @@ def _scaled(
         fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length
     ):
         raise InputError(
-            f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate by the inverse "
+            f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate "
+            f"by the inverse "
             "frequencies and the attention factor that it computes; give another model."
         )
     return replace(
@@ -119,7 +121,8 @@ def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
         agrees = False
     if not agrees:
         raise InputError(
-            f"{EXTENSION} in the configuration is incomplete or does not agree with its max_position_embeddings of "
+            f"{EXTENSION} in the configuration is incomplete or does not agree with its "
+            f"max_position_embeddings of "
             f"{config.max_position_embeddings}; extend the original model again."
         )
 
@@ -288,13 +291,16 @@ def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
     far = [layer for layer in rotating if layer not in near]
     if not rotating:
         raise InputError(
-            f"{name} has no rotary embedding that can be extended: none of its layers rotates by one; "
+            f"{name} has no rotary embedding that can be extended: none of its layers rotates by "
+            f"one; "
             "the method needs a RoPE model such as Llama, Mistral or Qwen."
         )
     if not far and any(layer.attends and layer.window is None for layer in every):
         raise InputError(
-            f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} tokens, so no rotated "
-            "pair gets beyond pre-training; leave its RoPE as it is and raise max_position_embeddings in config.json."
+            f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} "
+            f"tokens, so no rotated "
+            "pair gets beyond pre-training; leave its RoPE as it is and raise "
+            "max_position_embeddings in config.json."
         )
     used = {
         (path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted

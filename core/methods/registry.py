@@ -108,6 +108,7 @@ def check_fixed(name: str) -> None:
     have that."""
     if get(name).by_length:
         raise InputError(
-            f"the method {name!r} scales each prompt by its length, which no checkpoint states and no training uses; "
+            f"the method {name!r} scales each prompt by its length, which no checkpoint states "
+            f"and no training uses; "
             "take the method that it scales by."
         )

@@ -75,7 +75,8 @@ def yarn_limits(
     """
     if not 0 < beta_slow < beta_fast:
         raise InputError(
-            f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < beta_fast."
+            f"beta_slow and beta_fast are {beta_slow} and {beta_fast}; give 0 < beta_slow < "
+            f"beta_fast."
         )
 
     low = max(np.floor(geometry.index_of(beta_fast)), 0)

@@ -132,7 +132,8 @@ class Endpoint:
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not re.fullmatch("[!-~]*", self._key):
             raise InputError(
-                "OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key alone."
+                "OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key "
+                "alone."
             )
         self._http = httpx.Client(
             base_url=self.url,
@@ -226,17 +227,23 @@ class Endpoint:
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
         for wrong, words in (
-            (model != self.model, f"answers as {model}, not as {self.model}; give one that has that model alone"),
-            (fingerprint != self.fingerprint, "is another than before; give the same command again to ask it for all"),
+            (model != self.model, f"answers as {model}, not as {self.model}; give one that has "
+                                  f"that model alone"),
+            (fingerprint != self.fingerprint, "is another than before; give the same command "
+                                              "again to ask it for all"),
             (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
-            (tokens is None, "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do"),
-            (stop < min(made, request.min_new_tokens), "ends an answer before min_tokens; vLLM does not"),
+            (tokens is None, "gives no ids of new tokens; vLLM, llama-server and recent versions "
+                             "of SGLang do"),
+            (stop < min(made, request.min_new_tokens), "ends an answer before min_tokens; vLLM "
+                                                       "does not"),
             (ended == "length" and made < most,
              f"made {made} tokens of {most}, because no more fit; start it with a longer context"),
             (not len(nats) == made <= most,
-             f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does not"),
+             f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does "
+             f"not"),
             (not all(0 <= token < self.vocabulary for token in tokens or ()),
-             f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's own vocabulary"),
+             f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's "
+             f"own vocabulary"),
         ):  # fmt: skip
             if wrong:
                 raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
@@ -265,13 +272,15 @@ class Endpoint:
                     ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
                 )
                 raise InputError(
-                    f"the server at {self.url} does not answer as OpenAI's do ({what}: {reason}); vLLM does."
+                    f"the server at {self.url} does not answer as OpenAI's do ({what}: {reason}); "
+                    f"vLLM does."
                 ) from error
             except _Again as error:
                 tries -= 1
                 if not tries:
                     raise InputError(
-                        f"the server at {self.url} does not answer {what} ({in_one_line(error)}); start it, or see "
+                        f"the server at {self.url} does not answer {what} ({in_one_line(error)}); "
+                        f"start it, or see "
                         "why in its log, and give the same command again."
                     ) from error
             self._over.wait(pause)
@@ -288,13 +297,15 @@ class Endpoint:
                     content += piece
                     if len(content) > largest:
                         raise InputError(
-                            f"the server at {self.url} answers {what} by over {largest:,} bytes; see why."
+                            f"the server at {self.url} answers {what} by over {largest:,} bytes; "
+                            f"see why."
                         )
                     if time.monotonic() > until:
                         raise httpx.ReadTimeout("too slow")
         except httpx.ReadTimeout as error:
             raise InputError(
-                f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} seconds; ask for "
+                f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} "
+                f"seconds; ask for "
                 "shorter prompts, or give a faster one."
             ) from error
         except (

@@ -28,7 +28,8 @@ def divisions(context_length: int, length: int) -> tuple[int, int]:
     block = max((n for n in range(1, min(BLOCK, beyond // 2) + 1) if common % n == 0), default=0)
     if block < SHORTEST_BLOCK:
         raise InputError(
-            f"L = {context_length} and L' = {length} cannot be divided into equal blocks of {SHORTEST_BLOCK} to "
+            f"L = {context_length} and L' = {length} cannot be divided into equal blocks of "
+            f"{SHORTEST_BLOCK} to "
             f"{BLOCK} tokens; choose another factor."
         )
     largest = max(min(BUCKET, context_length // 8), block)

@@ -48,7 +48,8 @@ class Learned(Experiment):
     def add_options(parser) -> None:
         defaults = Learning()
         parser.add_argument("--from", dest="start", default=rope.BASELINE, metavar="METHOD",
-                            help=f"start at the factors of this method (default {rope.BASELINE})")  # fmt: skip
+                            help=f"start at the factors of this method (default "
+                                 f"{rope.BASELINE})")  # fmt: skip
         option(parser, "--seed", seed, "N", "seed of the data's order", 0)
         data = "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the packaged books"
         option(parser, "--corpus", str, "DIR", data, "books")
@@ -84,14 +85,16 @@ class Learned(Experiment):
         if not rope.get(method).ready:
             ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
             raise InputError(
-                f"the method {method!r} needs training or options to start from; choose one of {ready}."
+                f"the method {method!r} needs training or options to start from; choose one of "
+                f"{ready}."
             )
         start = rope.scale(self.base.geometry, method, self.factor)
         length = given.length or self.extended_length
         if length <= self.context_length:
             least = self.context_length + 1
             raise InputError(
-                f"sequences of {length} tokens do not reach beyond L; give --length {least} or more."
+                f"sequences of {length} tokens do not reach beyond L; give --length {least} or "
+                f"more."
             )
         divisions(
             self.context_length, length

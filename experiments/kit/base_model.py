@@ -99,7 +99,8 @@ class BaseModel:
         """
         if not name.strip():
             raise InputError(
-                "--model is empty; give a base model, a directory, or a name on the Hugging Face hub."
+                "--model is empty; give a base model, a directory, or a name on the Hugging Face "
+                "hub."
             )
         self.name, self.as_it_is = name, as_it_is
         self.model: Model | None = base_models.MODELS.get(name)
@@ -127,12 +128,14 @@ class BaseModel:
             spec = importlib.util.find_spec(package)  # finds the package without importing it
             if spec is None:
                 raise InputError(
-                    f"the package {package} that carries {self.name}'s weights is not installed; run `make env`."
+                    f"the package {package} that carries {self.name}'s weights is not installed; "
+                    f"run `make env`."
                 )
             return spec.submodule_search_locations[0]
         if source.lower().endswith(".gguf"):
             raise InputError(
-                f"{source} is a GGUF file, which can be extended here (experiments.extend --model FILE.gguf --output "
+                f"{source} is a GGUF file, which can be extended here (experiments.extend --model "
+                f"FILE.gguf --output "
                 "NEW.gguf), not evaluated; give the checkpoint that it was made from."
             )
         return source
@@ -199,14 +202,17 @@ class BaseModel:
             content = PreTrainedConfig.get_config_dict(self.source, **self.pin)[0]
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
             raise InputError(
-                f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}: give a directory with "
-                f"config.json and weights, a name on the Hugging Face hub, or one of {', '.join(base_models.MODELS)} "
+                f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}: give a "
+                f"directory with "
+                f"config.json and weights, a name on the Hugging Face hub, or one of "
+                f"{', '.join(base_models.MODELS)} "
                 f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
         check_length(config, content, self.name)
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
-                f"a {config.model_type!r} model has no RoPE parameters in its configuration; give a model with RoPE."
+                f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
+                f"a model with RoPE."
             )
         return config
 
@@ -284,7 +290,8 @@ class BaseModel:
             source = records.run_of(self.training | {"training": self.training})
             if self.training.get("sha256") != hashes:
                 raise InputError(
-                    f"the weights in {self.name} are not those that its training wrote; fine-tune again."
+                    f"the weights in {self.name} are not those that its training wrote; fine-tune "
+                    f"again."
                 )
         elif self.model:
             source = self.model.source

@@ -209,7 +209,8 @@ def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
     if not arguments.method and (options := method_options(arguments)):
         raise UsageError(
-            f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, too."
+            f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, "
+            f"too."
         )
 
 
@@ -282,7 +283,8 @@ def explained(error: Exception) -> str | None:
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):
         return (
-            "out of memory; use shorter sequences, fewer at a time, --dtype bfloat16, or a machine with more memory "
+            "out of memory; use shorter sequences, fewer at a time, --dtype bfloat16, or a "
+            "machine with more memory "
             f"({text})."
         )
     if isinstance(error, OSError):

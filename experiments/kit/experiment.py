@@ -183,7 +183,8 @@ class Experiment:
         folder = self.arguments.benchmarks and self.arguments.benchmarks / self.name
         if folder and not folder.is_dir():
             raise InputError(
-                f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's files there."
+                f"{self.arguments.benchmarks} has no folder {self.name}; put the benchmark's "
+                f"files there."
             )
         return folder
 
@@ -283,7 +284,8 @@ class Experiment:
                 known = file.is_file() and records.read(file).get("identity")
                 if self.results.resolve() == records.RESULTS and known != training["identity"]:
                     raise InputError(
-                        f"{file} is not of this fine-tune; give another --results for its evaluations."
+                        f"{file} is not of this fine-tune; give another --results for its "
+                        f"evaluations."
                     )
             if self.methods is None:
                 name = f"s={self.factor:g}"

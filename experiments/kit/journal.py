@@ -71,7 +71,8 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
             entries[key] = value
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(
-                f"line {number} of {file} is not what was written there; remove the file to score its parts again."
+                f"line {number} of {file} is not what was written there; remove the file to score "
+                f"its parts again."
             ) from error
         whole += len(line)
     return entries, whole

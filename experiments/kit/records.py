@@ -255,7 +255,8 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
     for fact in ("geometry", "sha256", "revision"):
         if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
             raise InputError(
-                f"{file.parent} holds records of another model of that name ({there.get('model')}); give another "
+                f"{file.parent} holds records of another model of that name "
+                f"({there.get('model')}); give another "
                 "--results, or rename the model's directory."
             )
     return there

@@ -73,7 +73,8 @@ def _measure_all(chains: list[Chain], suite: Suite, command: Command, workers: i
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}; render them with")
     print(
-        f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={shlex.quote(str(suite.results))}"
+        f"make tables figures pages MODEL={shlex.quote(suite.name)} "
+        f"RESULTS={shlex.quote(str(suite.results))}"
     )
     if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
         sys.exit(1)
@@ -86,7 +87,8 @@ def _measure_one(chain: Chain, suite: Suite) -> None:
     """
     if chain.needs and not Path(chain.needs).is_dir():
         print(
-            f"{chain.name} needs {chain.needs}, which another chain writes; run this one again when it is there."
+            f"{chain.name} needs {chain.needs}, which another chain writes; run this one again "
+            f"when it is there."
         )
         sys.exit(os.EX_TEMPFAIL)
     with files.lock(suite.output / chain.name):
@@ -150,7 +152,8 @@ def _parse(description: str, script: str) -> argparse.Namespace:
         "score the .txt files in DIR (default: the packaged books)",
     )
     items = (
-        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those experiments "
+        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
+        "experiments "
         "(default: the hub's; for a model of your own, these benchmarks are left out)"
     )
     option(data, "--benchmarks", existing_directory, "DIR", items)
@@ -188,7 +191,8 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
             raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:
             raise InputError(
-                "a base model's suite decides its factors; give --factor for a model of your own only."
+                "a base model's suite decides its factors; give --factor for a model of your own "
+                "only."
             )
     else:
         own = str(Path(name).absolute()) if name and Path(name).is_dir() else name
@@ -228,7 +232,8 @@ def _own(path: str, factors: list[float]) -> tuple[str, Model]:
     base = BaseModel(path)
     if (Path(path) / "training.json").is_file():
         raise InputError(
-            f"{path} was fine-tuned for a longer context already; evaluate it as it is, for example with "
+            f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
+            f"example with "
             f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
         )
     for factor in factors:

@@ -159,7 +159,8 @@ def device_batch(settings: Training, processes: int) -> int:
     each = max(min(settings.device_batch, settings.batch // processes), 1)
     if settings.batch % (each * processes):
         raise InputError(
-            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes with {each} each at "
+            f"a batch of {settings.batch} sequences cannot be divided among {processes} processes "
+            f"with {each} each at "
             "a time; choose another --batch, --device-batch or number of GPUs."
         )
     return each
@@ -189,7 +190,8 @@ def report(
         f"parameters    {size.parameters:,}",
         f"tokens        {tokens:,} in {steps:,} steps of {settings.batch} sequences of {length:,}",
         f"each step     {gpus} × {each} sequences × {settings.batch // (each * gpus)} accumulated",
-        f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: {verdict}",
+        f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: "
+        f"{verdict}",
         *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),
         f"expected      {expected:.2g} hours, assuming A100s at {MFU:.0%} of their bfloat16 peak",
     ]

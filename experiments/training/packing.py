@@ -166,8 +166,10 @@ def _write(
         )
     if count < batch:
         raise InputError(
-            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch needs {batch} "
-            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a smaller --batch or more "
+            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch "
+            f"needs {batch} "
+            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a "
+            f"smaller --batch or more "
             "text."
         )
     facts = {

@@ -127,7 +127,8 @@ class Trainer(SavesWhole):
         if not math.isfinite(loss.item()):
             where = f"sequences {self._items().start} to {self._items().stop - 1} of its data"
             raise NonFiniteError(
-                f"the loss is {loss.item()} at step {self.state.global_step + 1} ({where}); {_REMEDY}"
+                f"the loss is {loss.item()} at step {self.state.global_step + 1} ({where}); "
+                f"{_REMEDY}"
             )
         return loss
 

@@ -34,7 +34,8 @@ def check_geometry(results: Results) -> None:
     of that one."""
     if results.model.geometry != published.GEOMETRY:
         raise NotMeasured(
-            f"the paper shows angles of its own models' geometry, which {results.model.name} does not have; "
+            f"the paper shows angles of its own models' geometry, which {results.model.name} does "
+            f"not have; "
             "`python -m figures --model llama2-7b` draws them."
         )
 

@@ -61,7 +61,8 @@ class View(model_view.View):
                 or not agree(run, next(iter(scored.values())))
             ):
                 raise InputError(
-                    f"{file} is of other books, of a second fine-tune at its rate, or of none; remove it."
+                    f"{file} is of other books, of a second fine-tune at its rate, or of none; "
+                    f"remove it."
                 )
             of_method[rate] = loss_by_position.level(Row(setting, (run,))).mean
         return losses

@@ -14,8 +14,10 @@ from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
 _WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
 CAPTION = (
-    "Loss (nats per token) within and beyond L without training, and its difference Δ to factors found by gradient "
-    "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds are those of the "
+    "Loss (nats per token) within and beyond L without training, and its difference Δ to factors "
+    "found by gradient "
+    "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds "
+    "are those of the "
     f"learning. {OVER_TEXTS}"
 )
 

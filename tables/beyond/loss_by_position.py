@@ -18,9 +18,12 @@ BASELINE = rope.METHODS[rope.BASELINE].title
 DISTURBANCE = "disturbance"
 PLACES = {where: f"Δ {where}" for where in (WITHIN, BEYOND, CHANGE)}
 CAPTION = (
-    f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to {BASELINE}'s loss, "
-    f"paired by text: untrained methods to untrained {BASELINE}, fine-tuned ones to fine-tuned. {OVER_TEXTS} "
-    f"Disturbance is the mean over pairs in 10⁻³ nat, in the released code's convention. The best is bold."
+    f"Mean loss (nats per token) by position, on the beginnings of texts. Δ is the difference to "
+    f"{BASELINE}'s loss, "
+    f"paired by text: untrained methods to untrained {BASELINE}, fine-tuned ones to fine-tuned. "
+    f"{OVER_TEXTS} "
+    f"Disturbance is the mean over pairs in 10⁻³ nat, in the released code's convention. The best "
+    f"is bold."
 )
 
 

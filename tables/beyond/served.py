@@ -10,10 +10,14 @@ EXACT, QUANTISED = 1e-3, 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
 RIGHT, DROPPED, WRONG = "right", "dropped", "wrong"
 CAPTION = (
-    "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by transformers 5 without "
-    "extension. |Δ| is the difference between engine and transformers at a position. An engine is right if |Δ| is "
-    f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at most {QUANTISED:g}. "
-    "“Dropped” means that by the same measure the engine agrees with the model without extension, and more closely."
+    "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by "
+    "transformers 5 without "
+    "extension. |Δ| is the difference between engine and transformers at a position. An engine is "
+    "right if |Δ| is "
+    f"at most {EXACT:g} on average or, for quantised weights, if the mean losses differ by at "
+    f"most {QUANTISED:g}. "
+    "“Dropped” means that by the same measure the engine agrees with the model without extension, "
+    "and more closely."
 )
 HEADER = (
     "Method",

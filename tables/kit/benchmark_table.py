@@ -11,8 +11,10 @@ from tables.kit.table import Block, Table, score_block
 
 INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
 OVER_TEXTS = (
-    "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer than five texts are "
-    "no sample: parentheses hold each text's value, and an interval is over seeds on these texts alone."
+    "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
+    "than five texts are "
+    "no sample: parentheses hold each text's value, and an interval is over seeds on these texts "
+    "alone."
 )
 APART = ", not comparable with the rows above"
 _COUNTED = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}
@@ -103,9 +105,12 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         for model, rows in published.rows(name).items()
     ]
     caption = (
-        f"Influence of the number of {_COUNTED[option]} on {_BENCHMARKS[experiment]}. Measured rows have 95 % "
-        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can differ from the "
-        f"main table. {'DPRoPE is that of t = 0. ' if option == 'intervals' else ''}The best is bold."
+        f"Influence of the number of {_COUNTED[option]} on {_BENCHMARKS[experiment]}. Measured "
+        f"rows have 95 % "
+        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can "
+        "differ from the "
+        f"main table. {'DPRoPE is that of t = 0. ' if option == 'intervals' else ''}The best is "
+        f"bold."
     )
     return Table(name, caption, (*above, *measured), paper)
 

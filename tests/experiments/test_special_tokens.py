@@ -14,7 +14,8 @@ LENGTH = 2048
 PASSKEY = ["passkey", "--lengths", "500", "--depths", "2", "--keys", "1"]
 RULER = ["ruler", "--lengths", "1900", "--samples", "1", "--tasks", "fwe"]
 TEMPLATE = (
-    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% endfor %}"
+    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% "
+    "endfor %}"
     "{% if add_generation_prompt %}[assistant]{% endif %}"
 )
 # As of several vision models: it takes typed parts, and a text has none.

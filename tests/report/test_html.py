@@ -96,8 +96,10 @@ def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_not
 
 def test_links_between_pages_and_to_headings_of_one_name(tmp_path, monkeypatch):
     texts = {
-        "1/README.md": "# One\n## The n̂ of it\n## The n̂ of it\n[b](../2/README.md#a-b-c) [top](../2/README.md)",
-        "2/README.md": f"# Two\n## A b, `c`\n[back](../1/README.md#the-n̂-of-it-1) [code]({ROOT}/core/x.py) [x](#a-b-c)",
+        "1/README.md": "# One\n## The n̂ of it\n## The n̂ of it\n[b](../2/README.md#a-b-c) "
+        "[top](../2/README.md)",
+        "2/README.md": f"# Two\n## A b, `c`\n[back](../1/README.md#the-n̂-of-it-1) "
+        f"[code]({ROOT}/core/x.py) [x](#a-b-c)",
     }
     monkeypatch.setattr(
         html, "pages", lambda folder: {folder / file: text for file, text in texts.items()}

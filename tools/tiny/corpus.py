@@ -38,7 +38,8 @@ def load(data: Path) -> list[str]:
     ]
     if not train:
         raise InputError(
-            f"there is no text to train on in {data}: give parquet files with a column 'text' or .txt files, with at "
+            f"there is no text to train on in {data}: give parquet files with a column 'text' or "
+            f".txt files, with at "
             f"least one book of {_SHORTEST} characters."
         )
     return train

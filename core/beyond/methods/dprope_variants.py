@@ -44,7 +44,8 @@ def dprope_candidates(
         raise InputError("no candidates were given; name at least one method.")
     if needy := [name for name in candidates if not get(name).ready]:
         raise InputError(
-            f"the candidate {needy[0]!r} needs more than its name (options or training); choose others."
+            f"the candidate {needy[0]!r} needs more than its name (options or training); choose "
+            f"others."
         )
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)

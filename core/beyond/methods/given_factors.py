@@ -68,7 +68,8 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
     content = files.read_json(file, remedy, kind=(list, dict))
     if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
         raise InputError(
-            f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that factor."
+            f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that "
+            f"factor."
         )
     attention_factor = content.get("attention_factor") if isinstance(content, dict) else None
     values = (

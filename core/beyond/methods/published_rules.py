@@ -24,7 +24,8 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
     2023)."""
     if geometry.head_dim == 2:
         raise InputError(
-            "NTK-aware scaling needs at least two pairs; this model rotates one. Use another method."
+            "NTK-aware scaling needs at least two pairs; this model rotates one. Use another "
+            "method."
         )
     base = geometry.plain_base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
     return _rebased(geometry, base, np.arange(geometry.pairs) == geometry.pairs - 1)
@@ -105,7 +106,8 @@ def llama3(
     if not 0 < low_freq_factor < high_freq_factor:
         values = f"{low_freq_factor} and {high_freq_factor}"
         raise InputError(
-            f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are {values}."
+            f"Llama 3's scaling needs 0 < low_freq_factor < high_freq_factor, but they are "
+            f"{values}."
         )
     rotations = geometry.context_length / geometry.wavelength
     kept = np.clip((rotations - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)

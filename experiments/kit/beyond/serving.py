@@ -85,7 +85,8 @@ class Serving:
         ((method, _),) = runs
         if self._follows_length(method):  # each server has its own rule
             raise InputError(
-                f"{method or self.base.name} chooses its frequencies by the input's length; leave --endpoint out."
+                f"{method or self.base.name} chooses its frequencies by the input's length; leave "
+                f"--endpoint out."
             )
 
     def _follows_length(self, method: str | None) -> bool:
@@ -105,7 +106,8 @@ class Serving:
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
         print(
-            f"note: nobody measured that {server} computes {kind} as this process does; its records stand apart."
+            f"note: nobody measured that {server} computes {kind} as this process does; its "
+            f"records stand apart."
         )
         return {"engine": {"name": server}}, ["engine"]
 
@@ -123,7 +125,8 @@ class Serving:
         stated, taken = self.experiment.run_length(run), self.at(run).most_tokens
         if tokens > min(stated, taken):
             raise InputError(
-                f"{tokens:,} tokens are asked for, the model states {stated:,}, and the server takes {taken:,}; ask "
+                f"{tokens:,} tokens are asked for, the model states {stated:,}, and the server "
+                f"takes {taken:,}; ask "
                 "for shorter prompts, or start it with more (vLLM: --max-model-len)."
             )
 

@@ -227,12 +227,15 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1347
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 BAD = {
     "no config.json": (lambda source: (source / "config.json").unlink(), "holds no config.json"),
-    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic' cannot be extended"),
+    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic' cannot be "
+                                                                      "extended"),
     "own code": (lambda source: edit(source, auto_map={"": ""}, architectures=["Own"]), "names code of its own"),
     "no tokenizer": (lambda source: (source / "tokenizer_config.json").write_text("{"), "tokenizer_config.json"),
-    "a link": (lambda source: (source / "NOTICE").symlink_to("/etc/hostname"), "outside the checkpoint"),
+    "a link": (lambda source: (source / "NOTICE").symlink_to("/etc/hostname"), "outside the "
+                                                                               "checkpoint"),
     "a missing shard": (lambda source: (source / SHARDS[1]).unlink(), SHARDS[1]),
-    "a cut shard": (lambda source: os.truncate(source / SHARDS[1], 5000), f"cannot read .*{SHARDS[1]}"),
+    "a cut shard": (lambda source: os.truncate(source / SHARDS[1], 5000), f"cannot read "
+                                                                          f".*{SHARDS[1]}"),
     "an index that lies": (moved, "names model.norm.weight in"),
     "shards alone": (lambda source: (source / INDEX).unlink(), "no weights that a loader opens"),
     "an adapter": (lambda source: edit(source, "adapter_config.json", peft_type="LORA"), "holds an adapter"),

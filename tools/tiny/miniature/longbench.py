@@ -196,7 +196,8 @@ def _trivia(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
 
 
 _SAID = (
-    "Where is my {thing}?", "I saw a {animal} today.", "What a {colour} sky!", "Is the {trade} here?", "Yes.", "No.",
+    "Where is my {thing}?", "I saw a {animal} today.", "What a {colour} sky!", "Is the {trade} "
+                                                                               "here?", "Yes.", "No.",
 )  # fmt: skip
 
 
