@@ -86,7 +86,10 @@ def reach(name: str, kind: str = "model") -> None:
 def reason(error: Exception) -> str:
     """Why the hub gave nothing, for the sentence of an error."""
     if constants.is_offline_mode():
-        return f"{constants.ENDPOINT} is out of reach or too busy, and its files are not all in the cache"
+        return (
+            f"{constants.ENDPOINT} is out of reach or too busy, and its files are not all in "
+            f"the cache"
+        )
     return in_one_line(error)
 
 
@@ -135,5 +138,8 @@ def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
     refused = type(error) is HfHubHTTPError and error.response.status_code == 401
     if refused or isinstance(error, GatedRepoError):
         token = "your token has no access to" if get_token() else "there is no token for"
-        return f"{token} {page}; ask for access there if it is gated, and log in by `hf auth login`, or set HF_TOKEN."
+        return (
+            f"{token} {page}; ask for access there if it is gated, and log in by `hf auth "
+            f"login`, or set HF_TOKEN."
+        )
     return None

@@ -71,8 +71,10 @@ def load(
             members = {
                 key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)
             }
-        group = [{"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
-                 for key, task in members.items()]  # fmt: skip
+        group = [
+            {"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
+            for key, task in members.items()
+        ]
         loaded = manager.load({"group": name, "task": group})["tasks"]
     return {key: loaded[task] for key, task in members.items()}
 

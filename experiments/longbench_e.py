@@ -108,8 +108,15 @@ class LongBenchE(Generation):
         }
 
     def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        rows = [{"task": key.split("/")[0], "id": key, "length": self.content[key]["length"], "score": value["score"]}
-                for key, value in values.items()]  # fmt: skip
+        rows = [
+            {
+                "task": key.split("/")[0],
+                "id": key,
+                "length": self.content[key]["length"],
+                "score": value["score"],
+            }
+            for key, value in values.items()
+        ]
         return {"scores": longbench.aggregate(rows)}
 
 

@@ -66,11 +66,15 @@ class Passkey(Generation):
             length, depth, _ = key.split("/")
             cells[int(length), float(depth)].append(value["score"])
             lengths[int(length)].append(value)
-        by_length = [{"length": length, "tokens": max(value["tokens"] for value in of_length)}
-                     | accuracy_interval([value["score"] for value in of_length])
-                     for length, of_length in lengths.items()]  # fmt: skip
-        by_depth = [{"length": length, "depth": depth} | accuracy_interval(scores)
-                    for (length, depth), scores in cells.items()]  # fmt: skip
+        by_length = [
+            {"length": length, "tokens": max(value["tokens"] for value in of_length)}
+            | accuracy_interval([value["score"] for value in of_length])
+            for length, of_length in lengths.items()
+        ]
+        by_depth = [
+            {"length": length, "depth": depth} | accuracy_interval(scores)
+            for (length, depth), scores in cells.items()
+        ]
         return {"scores": {"by_length": by_length, "by_depth": by_depth}}
 
 

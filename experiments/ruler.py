@@ -57,8 +57,11 @@ class Ruler(Generation):
         return self.arguments.lengths or [self.context_length * times for times in (1, 2, 4)]
 
     def drawn(self, task: str) -> dict[str, dict]:
-        return {f"{length}/{task}/{sample['index']}": sample
-                for length in self._lengths for sample in self._kept(task, length)}  # fmt: skip
+        return {
+            f"{length}/{task}/{sample['index']}": sample
+            for length in self._lengths
+            for sample in self._kept(task, length)
+        }
 
     def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens

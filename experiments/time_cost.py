@@ -57,7 +57,10 @@ class TimeCost(Experiment):
             "stop when the ratio of PI to itself is known to within P",
             0.01,
         )
-        saving = "for long sequences: recompute activations in the training step and never hold all logits"
+        saving = (
+            "for long sequences: recompute activations in the training step and never hold all "
+            "logits"
+        )
         parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
@@ -91,8 +94,10 @@ class TimeCost(Experiment):
             **({"checkpointing": True} if given.checkpointing else {}),
         }
         geometry = self.base.geometry
-        run["computed"] = {name: computed(geometry, method, self.factor, options)
-                           for name, (method, options) in compared.items()}  # fmt: skip
+        run["computed"] = {
+            name: computed(geometry, method, self.factor, options)
+            for name, (method, options) in compared.items()
+        }
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return

@@ -37,8 +37,11 @@ def build(results: Results) -> Figure:
     state, varied = by_state[-1]
     first = next(iter(varied.values()))
     factor = first.setting.factor
-    rows = [row for row in compared(results, "longbench_e", first.trained, factor=factor).rows
-            if row.setting.plain("n_hat") and row.setting.method != rope.ORIGINAL]  # fmt: skip
+    rows = [
+        row
+        for row in compared(results, "longbench_e", first.trained, factor=factor).rows
+        if row.setting.plain("n_hat") and row.setting.method != rope.ORIGINAL
+    ]
     rows = [
         row.of_seeds(set(first.seeds)) if first.seeds else row for row in rows
     ]  # those that every n̂ has

@@ -125,7 +125,10 @@ class Sentence:
         derived = f"{value} against {title} ({row['model']}, s = {row['factor']:g})"
         if self.printed is None:
             kind = "" if row["value"] > 0 else OMISSION
-            why = f"{title} has {row['score_other']:.2f} there, {rope.METHODS[self.of].title} {row['score']:.2f}."
+            why = (
+                f"{title} has {row['score_other']:.2f} there, {rope.METHODS[self.of].title} "
+                f"{row['score']:.2f}."
+            )
         else:
             same = (rows["value"] - self.printed).abs() <= 0.5 * 10**-self._digits + 1e-9
             named = " and ".join(rope.METHODS[method].title for method in rows.index[same])
@@ -155,13 +158,30 @@ _LESS = {"table": "disturbance", "metric": "mean over pairs", "unit": "% less"}
 _LONG, _BEYOND = ("longbench_e", "Avg."), ("longbench_e", "Avg.>4k")
 _SHORT, _BEFORE = ("open_llm", "Avg."), {"against": (rope.ORIGINAL,)}
 SENTENCES = (
-    Sentence("abstract", "less disturbance than the strong baselines at 8k, by up to", **_LESS,
-             printed=72, factors=(2,)),
-    Sentence("abstract", "less disturbance than the strong baselines at 16k, by up to", **_LESS,
-             printed=32, factors=(4,)),
-    Sentence("abstract", "LongBench-E above existing methods, by up "
-                         "to", *_LONG, printed=4.33, unit="% more"),
-    Sentence("abstract", "Open LLM after extension, from", *_SHORT, **_BEFORE, printed=-0.12, least=True),
+    Sentence(
+        "abstract",
+        "less disturbance than the strong baselines at 8k, by up to",
+        **_LESS,
+        printed=72,
+        factors=(2,),
+    ),
+    Sentence(
+        "abstract",
+        "less disturbance than the strong baselines at 16k, by up to",
+        **_LESS,
+        printed=32,
+        factors=(4,),
+    ),
+    Sentence(
+        "abstract",
+        "LongBench-E above existing methods, by up to",
+        *_LONG,
+        printed=4.33,
+        unit="% more",
+    ),
+    Sentence(
+        "abstract", "Open LLM after extension, from", *_SHORT, **_BEFORE, printed=-0.12, least=True
+    ),
     Sentence("abstract", "Open LLM after extension, to", *_SHORT, **_BEFORE, printed=0.22),
     Sentence("introduction", "LongBench-E above PI and YaRN", *_LONG, _EXISTING[:2]),
     Sentence("introduction", "LongBench-E above PI and YaRN", *_BEYOND, _EXISTING[:2]),
@@ -173,20 +193,50 @@ SENTENCES = (
     Sentence("introduction, section 4", "Open LLM above existing methods", *_SHORT),
     Sentence("section 4.2", "LongBench-E best at each extension", *_LONG, _ALL),
     Sentence("section 4.2", "LongBench-E best at each extension", *_BEYOND, _ALL),
-    Sentence("section 4.2", "LongBench-E above PI for 7B at 16k, by up "
-                            "to", *_LONG, (rope.TIME_REFERENCE,), 4.33,
-             "% more", models=(_SEVEN,), factors=(4,)),
-    Sentence("section 4.3", "Open LLM of 7B after extension to 8k", *_SHORT, **_BEFORE, printed=-0.12,
-             models=(_SEVEN,), factors=(2,)),
-    Sentence("section 4.3", "Open LLM of YaRN, 7B, after extension to "
-                            "16k", *_SHORT, **_BEFORE, printed=-0.53,
-             of=rope.BASELINE, models=(_SEVEN,), factors=(4,)),
-    Sentence("section 4.3", "Open LLM of YaRN above PI there", *_SHORT, (rope.TIME_REFERENCE,), of=rope.BASELINE,
-             models=(_SEVEN,), factors=(4,)),
-    Sentence("section 4.3", "Open LLM of 13B above the original", *_SHORT, **_BEFORE, models=(_THIRTEEN,)),
+    Sentence(
+        "section 4.2",
+        "LongBench-E above PI for 7B at 16k, by up to",
+        *_LONG,
+        (rope.TIME_REFERENCE,),
+        4.33,
+        "% more",
+        models=(_SEVEN,),
+        factors=(4,),
+    ),
+    Sentence(
+        "section 4.3",
+        "Open LLM of 7B after extension to 8k",
+        *_SHORT,
+        **_BEFORE,
+        printed=-0.12,
+        models=(_SEVEN,),
+        factors=(2,),
+    ),
+    Sentence(
+        "section 4.3",
+        "Open LLM of YaRN, 7B, after extension to 16k",
+        *_SHORT,
+        **_BEFORE,
+        printed=-0.53,
+        of=rope.BASELINE,
+        models=(_SEVEN,),
+        factors=(4,),
+    ),
+    Sentence(
+        "section 4.3",
+        "Open LLM of YaRN above PI there",
+        *_SHORT,
+        (rope.TIME_REFERENCE,),
+        of=rope.BASELINE,
+        models=(_SEVEN,),
+        factors=(4,),
+    ),
+    Sentence(
+        "section 4.3", "Open LLM of 13B above the original", *_SHORT, **_BEFORE, models=(_THIRTEEN,)
+    ),
     Sentence("sections 5.1, A.2", "the least disturbance", **_LESS, against=_ALL),
     Sentence("section B.2", "RULER best", "ruler", "Avg.", _ALL),
-)  # fmt: skip
+)
 
 
 def checks() -> list[Check]:
@@ -217,10 +267,15 @@ def other_sentences() -> Iterator[Check]:
             for method in change.index
             if change[method] > change[rope.PROPOSED]
         ]
-        what = (f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than "
-                f"half as much), "
-                f"{rope.METHODS[other].title} does not")  # fmt: skip
-        why = f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than DPRoPE."
+        what = (
+            f"{model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less than "
+            f"half as much), "
+            f"{rope.METHODS[other].title} does not"
+        )
+        why = (
+            f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than "
+            f"DPRoPE."
+        )
         holds = change[rope.PROPOSED] > change[other] / 2
         yield true("section 4.2", what, holds, _list(change.to_dict()), JUDGEMENT, why)
 
@@ -334,7 +389,10 @@ def compared() -> Table:
         *(sentence_case(rope.METHODS[method].title) for method in _ALL),
         "Outcome",
     )
-    caption = f"Sentences of the paper that compare methods. {RULE} In bold: the methods that the sentence covers."
+    caption = (
+        f"Sentences of the paper that compare methods. {RULE} In bold: the methods that the "
+        f"sentence covers."
+    )
     return Table("audit_sentences", caption, (Block("", header, tuple(rows)),))
 
 

@@ -26,7 +26,10 @@ def build(results: Results) -> Table:
     blocks = []
     for record in results.require("time_cost"):
         rounds, factor = record["scores"][0]["rounds"], record["factor"]
-        title = f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s = {factor:g}"
+        title = (
+            f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s "
+            f"= {factor:g}"
+        )
         blocks.append(score_block(title, _rows(record), digits=3, best=None))
     return Table("time_cost", CAPTION, (*published_blocks("time_cost"), *blocks), "Table 9")
 

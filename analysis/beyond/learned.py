@@ -43,7 +43,10 @@ class Learned:
         seeds = seed_count(len(self.runs))
         steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in self.runs))
         flat = all(run["converged"] for run in self.runs)
-        return f"{seeds}, {steps} steps. The held-out loss {'had stopped' if flat else 'was still'} falling."
+        return (
+            f"{seeds}, {steps} steps. The held-out loss "
+            f"{'had stopped' if flat else 'was still'} falling."
+        )
 
 
 def methods(results: Results, rows: Comparison, variants: bool = True) -> list[Row]:

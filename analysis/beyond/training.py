@@ -21,8 +21,11 @@ def gaps(results: Results) -> dict[tuple[Setting, int], np.ndarray]:
     runs = [
         run for run in runs if run["length"] > results.model.context_length and "rate" not in run
     ]
-    yarn = {(run["factor"], run["seed"], run["data_sha256"]): run["losses"]
-            for run in runs if run["method"] == rope.BASELINE and not run["options"]}  # fmt: skip
+    yarn = {
+        (run["factor"], run["seed"], run["data_sha256"]): run["losses"]
+        for run in runs
+        if run["method"] == rope.BASELINE and not run["options"]
+    }
     by_setting = {}
     for run in runs:
         reference = yarn.get((run["factor"], run["seed"], run["data_sha256"]))

@@ -4,7 +4,10 @@ from analysis.claims import tests
 from analysis.claims.statement import Claim
 from analysis.claims.tests import ablated, ahead
 
-_BENCHMARK = "the real benchmark on a model that answers it within L, fine-tuned; tiny's is a generated miniature"
+_BENCHMARK = (
+    "the real benchmark on a model that answers it within L, fine-tuned; tiny's is a generated "
+    "miniature"
+)
 _BOOKS = "losses by position on five books or more (experiments.beyond.loss_by_position)"
 _GEOMETRY = "a model with plain RoPE; the paper's numbers are of LLaMA2's"
 _TIMES = "times of a training step and of a forward pass (experiments.time_cost)"

@@ -73,9 +73,18 @@ def loss_difference(row: Row, other: Row, region: Region, **more) -> Statement:
     ]
     number = Estimate.of(beyond)
     return Statement(
-        " minus ".join(names), number, measured_on(row.trained, number, "book"), row.setting.factor, places[0], region,
-        beside=beside + list(more.pop("beside", ())), unit="nats per token", digits=3, signed=True, **more,
-    )  # fmt: skip
+        " minus ".join(names),
+        number,
+        measured_on(row.trained, number, "book"),
+        row.setting.factor,
+        places[0],
+        region,
+        beside=beside + list(more.pop("beside", ())),
+        unit="nats per token",
+        digits=3,
+        signed=True,
+        **more,
+    )
 
 
 # The disturbance

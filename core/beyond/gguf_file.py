@@ -36,9 +36,31 @@ TAKES_ANY = (
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
 # These take only a common divisor, another base or YaRN; given a tensor of factors, they do not
 # load. Left out is deepseek2, whose divisor and YaRN change the scale of the attention, too.
-TAKES_KEYS = ("qwen2", "qwen2moe", "qwen3", "qwen3moe", "stablelm", "olmo", "olmo2", "olmoe", "gemma", "gemma2",
-              "starcoder2", "command-r", "smollm3", "seed_oss", "glm4", "glm4moe", "chatglm", "phi2", "gptneox",
-              "falcon", "nemotron", "ernie4_5", "hunyuan-dense")  # fmt: skip
+TAKES_KEYS = (
+    "qwen2",
+    "qwen2moe",
+    "qwen3",
+    "qwen3moe",
+    "stablelm",
+    "olmo",
+    "olmo2",
+    "olmoe",
+    "gemma",
+    "gemma2",
+    "starcoder2",
+    "command-r",
+    "smollm3",
+    "seed_oss",
+    "glm4",
+    "glm4moe",
+    "chatglm",
+    "phi2",
+    "gptneox",
+    "falcon",
+    "nemotron",
+    "ernie4_5",
+    "hunyuan-dense",
+)
 
 
 def extend_gguf(

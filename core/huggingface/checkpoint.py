@@ -33,10 +33,30 @@ from .rotation import skeleton
 # What from_pretrained looks for, in its order.
 _WEIGHTS = (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_NAME, WEIGHTS_INDEX_NAME)
 # What an export keeps beside the weights: no code, and no second description of the model.
-_KEPT = ("config.json", "generation_config.json", "README.md", "README.base.md", "LICEN[CS]E*", "NOTICE*", "COPYING*",
-         "USE_POLICY*", "tokenizer*.json", "tokenizer*.model", "special_tokens_map.json", "added_tokens.json",
-         "vocab.json", "vocab.txt", "merges.txt", "*.tiktoken", "tekken.json", "spiece.model", "sentencepiece*.model",
-         "chat_template.j*", "additional_chat_templates/*.jinja", "*processor_config.json")  # fmt: skip
+_KEPT = (
+    "config.json",
+    "generation_config.json",
+    "README.md",
+    "README.base.md",
+    "LICEN[CS]E*",
+    "NOTICE*",
+    "COPYING*",
+    "USE_POLICY*",
+    "tokenizer*.json",
+    "tokenizer*.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "*.tiktoken",
+    "tekken.json",
+    "spiece.model",
+    "sentencepiece*.model",
+    "chat_template.j*",
+    "additional_chat_templates/*.jinja",
+    "*processor_config.json",
+)
 # how torch.save's files begin that are no zip archives
 _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REMEDY = "give a complete checkpoint, as save_pretrained writes it"
@@ -217,9 +237,13 @@ def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | 
     logging.disable_progress_bar()
     try:
         _, info = type(model).from_pretrained(
-            None, config=copying.deepcopy(model.config), state_dict=tensors, device_map={"": "meta"},
-            output_loading_info=True, ignore_mismatched_sizes=True,
-        )  # fmt: skip
+            None,
+            config=copying.deepcopy(model.config),
+            state_dict=tensors,
+            device_map={"": "meta"},
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
     except Exception as error:  # a conversion of names may raise anything
         return in_one_line(error)
     finally:

@@ -144,7 +144,10 @@ def trained_length(config: PreTrainedConfig) -> int:
         if kind == "dynamic":
             reason = "it follows each prompt's length; remove the scaling from config.json first"
         elif kind in _EXTENDED:
-            reason = "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
+            reason = (
+                "queries are scaled by position beside it (llama_4_scaling_beta); give another "
+                "model"
+            )
         raise InputError(
             f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: "
             f"{reason}."

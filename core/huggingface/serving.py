@@ -64,7 +64,10 @@ def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) ->
         sglang = _shell(
             program, source, "--json-model-override-args", override, "--context-length", longer
         )
-    return f"# vLLM, from 0.11.1 on\n{vllm}\n# SGLang\n{sglang}\n# llama.cpp\n{_llama_cpp(before, text)}"
+    return (
+        f"# vLLM, from 0.11.1 on\n{vllm}\n# SGLang\n{sglang}\n# "
+        f"llama.cpp\n{_llama_cpp(before, text)}"
+    )
 
 
 def _llama_cpp(before: PreTrainedConfig, text: PreTrainedConfig) -> str:
@@ -75,7 +78,10 @@ def _llama_cpp(before: PreTrainedConfig, text: PreTrainedConfig) -> str:
         _GGUF.get(text.model_type),
     )
     if kind not in ("default", "linear", "yarn") or architecture is None:
-        return f"# It has no flags for {kind!r} RoPE of {text.model_type!r} models; extend the GGUF file."
+        return (
+            f"# It has no flags for {kind!r} RoPE of {text.model_type!r} models; extend the "
+            f"GGUF file."
+        )
     flags = ["-c", longer]
     if kind != "default":
         flags += ["--rope-scaling", kind, "--rope-scale", parameters["factor"]]

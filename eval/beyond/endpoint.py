@@ -146,8 +146,15 @@ class Endpoint:
             functools.partial(_MODELS.validate_json, strict=True), "a request for its models"
         )["data"]
         parts = PurePath(name).parts
-        model = next((each for each in models for key in ("root", "id")
-                      if PurePath(each.get(key) or "").parts[-len(parts) :] == parts), None)  # fmt: skip
+        model = next(
+            (
+                each
+                for each in models
+                for key in ("root", "id")
+                if PurePath(each.get(key) or "").parts[-len(parts) :] == parts
+            ),
+            None,
+        )
         if model is None:
             served = in_one_line(Exception(", ".join(each["id"] for each in models) or "no model"))
             raise InputError(
@@ -227,24 +234,38 @@ class Endpoint:
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
         for wrong, words in (
-            (model != self.model, f"answers as {model}, not as {self.model}; give one that has "
-                                  f"that model alone"),
-            (fingerprint != self.fingerprint, "is another than before; give the same command "
-                                              "again to ask it for all"),
+            (
+                model != self.model,
+                f"answers as {model}, not as {self.model}; give one that has that model alone",
+            ),
+            (
+                fingerprint != self.fingerprint,
+                "is another than before; give the same command again to ask it for all",
+            ),
             (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
-            (tokens is None, "gives no ids of new tokens; vLLM, llama-server and recent versions "
-                             "of SGLang do"),
-            (stop < min(made, request.min_new_tokens), "ends an answer before min_tokens; vLLM "
-                                                       "does not"),
-            (ended == "length" and made < most,
-             f"made {made} tokens of {most}, because no more fit; start it with a longer context"),
-            (not len(nats) == made <= most,
-             f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does "
-             f"not"),
-            (not all(0 <= token < self.vocabulary for token in tokens or ()),
-             f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's "
-             f"own vocabulary"),
-        ):  # fmt: skip
+            (
+                tokens is None,
+                "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do",
+            ),
+            (
+                stop < min(made, request.min_new_tokens),
+                "ends an answer before min_tokens; vLLM does not",
+            ),
+            (
+                ended == "length" and made < most,
+                f"made {made} tokens of {most}, because no more fit; start it with a longer context",
+            ),
+            (
+                not len(nats) == made <= most,
+                f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does "
+                f"not",
+            ),
+            (
+                not all(0 <= token < self.vocabulary for token in tokens or ()),
+                f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's "
+                f"own vocabulary",
+            ),
+        ):
             if wrong:
                 raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
         if not all(

@@ -150,7 +150,10 @@ def verdict(rows: Sequence[dict]) -> str:
     others = ", ".join(label(row) for row in rows[1:] if row["level"])
     if not others:
         return f"{label(rows[0])} has the least loss beyond L.{caution}"
-    return f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are {others}.{caution}"
+    return (
+        f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are "
+        f"{others}.{caution}"
+    )
 
 
 def label(row: dict) -> str:

@@ -47,11 +47,18 @@ class Learned(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         defaults = Learning()
-        parser.add_argument("--from", dest="start", default=rope.BASELINE, metavar="METHOD",
-                            help=f"start at the factors of this method (default "
-                                 f"{rope.BASELINE})")  # fmt: skip
+        parser.add_argument(
+            "--from",
+            dest="start",
+            default=rope.BASELINE,
+            metavar="METHOD",
+            help=f"start at the factors of this method (default {rope.BASELINE})",
+        )
         option(parser, "--seed", seed, "N", "seed of the data's order", 0)
-        data = "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, the packaged books"
+        data = (
+            "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, "
+            "the packaged books"
+        )
         option(parser, "--corpus", str, "DIR", data, "books")
         group = parser.add_argument_group("settings")
         option(

@@ -83,8 +83,12 @@ def selections(
         {},
         *({"convention": name} for name in CONVENTIONS[1:]),
     ]  # the first is the default
-    tried = [options | convention for group in (by_n_hat, by_intervals) for convention in conventions
-             for options in group]  # fmt: skip
+    tried = [
+        options | convention
+        for group in (by_n_hat, by_intervals)
+        for convention in conventions
+        for options in group
+    ]
     found: dict[bytes, tuple[dict, np.ndarray]] = {}
     for options in tried:
         pairs = scale(geometry, PROPOSED, factor, **options).interpolated

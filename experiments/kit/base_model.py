@@ -66,8 +66,16 @@ HALF = ("bfloat16", "float16")
 # Fields of a configuration that change no number: who wrote it, how weights were drawn, and the
 # dtype, which records state themselves. Of others, those that its class knows count, and those that
 # models read whose classes do not.
-_NO_EFFECT = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "use_cache",
-              "initializer_range", "initializer_factor")  # fmt: skip
+_NO_EFFECT = (
+    "_name_or_path",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",
+    "architectures",
+    "use_cache",
+    "initializer_range",
+    "initializer_factor",
+)
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
 _ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}

@@ -279,7 +279,10 @@ def explained(error: Exception) -> str | None:
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
         words in str(error) for words in full
     ):
-        return f"no space left on the disk ({text}); free some and run the same command again{_kept(error)}."
+        return (
+            f"no space left on the disk ({text}); free some and run the same command "
+            f"again{_kept(error)}."
+        )
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):
         return (
@@ -288,5 +291,8 @@ def explained(error: Exception) -> str | None:
             f"({text})."
         )
     if isinstance(error, OSError):
-        return f"{text}; check that path, its permissions and its disk, and run the same command again."
+        return (
+            f"{text}; check that path, its permissions and its disk, and run the same command "
+            f"again."
+        )
     return None

@@ -212,8 +212,11 @@ class Experiment:
 
     def options(self, run: dict) -> dict:
         """The options of the run's method as the command line has them, with whole paths."""
-        return next(options for method, options in self.comparison()
-                    if (method, options_for_record(method, options)) == (run["method"], run["options"]))  # fmt: skip
+        return next(
+            options
+            for method, options in self.comparison()
+            if (method, options_for_record(method, options)) == (run["method"], run["options"])
+        )
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""

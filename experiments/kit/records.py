@@ -176,8 +176,11 @@ def code_files(program: str) -> list[str]:
         program: the module of an experiment.
     """
     own = Path(importlib.util.find_spec(program).origin)
-    sources = [file for folder in ("core", "eval", "experiments/kit", "experiments/training")
-               for file in (ROOT / folder).rglob("*.py")]  # fmt: skip
+    sources = [
+        file
+        for folder in ("core", "eval", "experiments/kit", "experiments/training")
+        for file in (ROOT / folder).rglob("*.py")
+    ]
     sources += own.parent.glob("*.py") if own.parent.name == BEYOND else [own]
     return sorted(str(file.relative_to(ROOT)) for file in sources)
 

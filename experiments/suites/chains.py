@@ -100,9 +100,12 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
             begin = out.tell()
             process = subprocess.Popen(
                 [sys.executable, "-m", *command, "--chain", str(number)],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=os.environ | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=os.environ | environment,
                 preexec_fn=_end_with_parent,
-            )  # fmt: skip
+            )
             running.append(process)
             if stopped.is_set():
                 process.terminate()

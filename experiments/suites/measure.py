@@ -160,7 +160,10 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     corpus = "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
     option(data, "--corpus", _corpus, "DIR", corpus)
     where = parser.add_argument_group("where and how")
-    output = "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick …-quick)"
+    output = (
+        "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick "
+        "…-quick)"
+    )
     option(where, "--output", command_line.directory, "DIR", output)
     option(
         where,

@@ -12,8 +12,14 @@ from experiments.kit import records
 from experiments.suites.chains import Chain, Command, Setting
 
 # What a step reads; the options of experiments.rerun say where that is, so a suite names no paths.
-TEXTS = "texts to score: those of --texts, else as many of a package as the step's option of PACKAGED says; quick: one"
-BENCHMARK = "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own model, no others"
+TEXTS = (
+    "texts to score: those of --texts, else as many of a package as the step's option of "
+    "PACKAGED says; quick: one"
+)
+BENCHMARK = (
+    "a benchmark's items: those of --benchmarks if it has them, else the hub's; for one's own "
+    "model, no others"
+)
 PACKAGED = "packaged", "parts", "plays"  # the options that count texts of packages
 CORPUS = "texts to train on: those of --corpus, else the base model's"
 
@@ -195,8 +201,11 @@ class Suite:
         if self.methods is not None and method not in self.methods:
             return []
         steps = (step for step in steps if step.quick is not None or not self.quick)
-        return [self._command(step, model, factor) for step in steps
-                if step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)]  # fmt: skip
+        return [
+            self._command(step, model, factor)
+            for step in steps
+            if step.reads != BENCHMARK or self.own_checkpoint is None or self._has_benchmark(step)
+        ]
 
     def _command(self, step: Step, model: Command, factor: float) -> Command:
         where = ["--results", str(self.results), *(["--replace"] if self.replace else [])]

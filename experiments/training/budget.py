@@ -185,7 +185,10 @@ def report(
     expected = hours(size, tokens, length, gpus)
     needed, kind, verdict = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else "", "fits"
     if needed > FILLED * memory_of_each:
-        verdict = f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or --checkpointing take less"
+        verdict = (
+            f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or "
+            f"--checkpointing take less"
+        )
     lines = [
         f"parameters    {size.parameters:,}",
         f"tokens        {tokens:,} in {steps:,} steps of {settings.batch} sequences of {length:,}",

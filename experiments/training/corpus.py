@@ -74,8 +74,10 @@ class Corpus:
             return [HUB, hub.REVISIONS[HUB]]
         if self.source == "books":
             return [[book.title, book.sha256] for book in _packaged()]
-        return [[file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
-                for file in _listed(self.source)]  # fmt: skip
+        return [
+            [file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
+            for file in _listed(self.source)
+        ]
 
 
 def in_directory(directory: str) -> list[Book]:

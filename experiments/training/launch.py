@@ -78,9 +78,12 @@ def _status(codes: set[int]) -> int:
         return code
     if code != -signal.SIGTERM:
         name = signal.Signals(-code).name
-        print(f"error: {name} ended a process, as the system does when memory runs out; run the "
-              f"same command again to "
-              "resume from the last checkpoint, if there is one.", file=sys.stderr)  # fmt: skip
+        print(
+            f"error: {name} ended a process, as the system does when memory runs out; run the "
+            f"same command again to "
+            "resume from the last checkpoint, if there is one.",
+            file=sys.stderr,
+        )
     return 128 - code
 
 

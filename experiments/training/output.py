@@ -149,13 +149,17 @@ class Output:
         export(model, finished, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         seconds = [round(entry["seconds"], 4) for entry in history]
-        facts = self.settings | facts | {
-            "sha256": weight_hashes(finished),
-            "losses": [entry["loss"] for entry in history],
-            "seconds": round(sum(seconds), 1),
-            "seconds_per_step": seconds,
-            "environment": records.environment(),
-        }  # fmt: skip
+        facts = (
+            self.settings
+            | facts
+            | {
+                "sha256": weight_hashes(finished),
+                "losses": [entry["loss"] for entry in history],
+                "seconds": round(sum(seconds), 1),
+                "seconds_per_step": seconds,
+                "environment": records.environment(),
+            }
+        )
         files.write_json(finished / FACTS, facts)
         shutil.copytree(self.unfinished / TENSORBOARD, finished / TENSORBOARD)
         finished.rename(self.path)

@@ -27,8 +27,11 @@ def build(results: Results) -> Figure:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
     """
     n_hat, gaps = results.model.n_hat, training.gaps(results).items()
-    shown = {key: gap for key, gap in gaps
-             if key[0].plain("n_hat") and key[0].option("n_hat") in (None, n_hat.get(key[0].factor))}  # fmt: skip
+    shown = {
+        key: gap
+        for key, gap in gaps
+        if key[0].plain("n_hat") and key[0].option("n_hat") in (None, n_hat.get(key[0].factor))
+    }
     if not shown:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
     factors = sorted({setting.factor for setting, _ in shown})

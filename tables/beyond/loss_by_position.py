@@ -66,6 +66,9 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
         if {"steps", "length"} <= training.keys():
             lengths = dict.fromkeys(f"{row.first['training']['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
-    texts = f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} tokens)"
+    texts = (
+        f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} "
+        f"tokens)"
+    )
     lengths = f"{tokens(model.context_length)} to {tokens(first['length'])}"
     return f"{model.title}, s = {factor:g}, {lengths}, {state}, {texts}"

@@ -9,7 +9,10 @@ from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, seed_count
 from core import roles
 from tables.kit.table import Block, Table, score_block
 
-INTERVALS = "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds (Student's)"
+INTERVALS = (
+    "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
+    "(Student's)"
+)
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
     "than five texts are "

@@ -19,8 +19,10 @@ def draw(length):
 def prompts():
     """Seven prompts of different lengths; three of them begin alike."""
     start = draw(30)
-    return [(*start[: 15 * (number // 2) if number % 2 else 0], *draw(length))
-            for number, length in enumerate((40, 20, 7, 20, 30, 3, 20))]  # fmt: skip
+    return [
+        (*start[: 15 * (number // 2) if number % 2 else 0], *draw(length))
+        for number, length in enumerate((40, 20, 7, 20, 30, 3, 20))
+    ]
 
 
 def one_by_one(model, prompt, new, **arguments):

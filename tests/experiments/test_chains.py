@@ -141,7 +141,13 @@ def test_a_task_of_slurm_runs_its_chain_and_no_name_is_executed(slurm, tmp_path)
     name = "a$(touch x) `touch y`; touch z"
     assert slurm('printf "%s\\n" "$@" > arguments', "--model", name).wait() == 0
     assert (tmp_path / "arguments").read_text().splitlines() == [
-        "-m", "experiments.rerun", "--model", name, "--chain", "3"]  # fmt: skip
+        "-m",
+        "experiments.rerun",
+        "--model",
+        name,
+        "--chain",
+        "3",
+    ]
     assert not {"x", "y", "z", "requeued"} & {file.name for file in tmp_path.iterdir()}
     assert slurm("exit 2", "--model", name).wait() == 2 and not (tmp_path / "requeued").exists()
 

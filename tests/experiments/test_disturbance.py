@@ -26,8 +26,10 @@ def test_averages_are_those_of_a_plain_count(call):
     status, out, err = call("disturbance", "--model", "tiny", "--method", "dprope", "--factor", 2)
     assert status == 0, err
     scaling = scale(TINY, "dprope", 2)
-    before, after = (np.array([brute_force(theta, length, 360) for theta in inv_freq]) / length
-                     for inv_freq, length in ((TINY.inv_freq, 1024), (scaling.inv_freq, 2048)))  # fmt: skip
+    before, after = (
+        np.array([brute_force(theta, length, 360) for theta in inv_freq]) / length
+        for inv_freq, length in ((TINY.inv_freq, 1024), (scaling.inv_freq, 2048))
+    )
     ((n_hat, released, _),) = row(out, "dprope")
     assert float(released) == pytest.approx(1e3 * kl(after, before).mean(), abs=0.006)
     assert int(n_hat) == 2 * np.isclose(TINY.inv_freq / scaling.inv_freq, 2).sum()

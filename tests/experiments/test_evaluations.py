@@ -142,8 +142,10 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call,
     results, reference = tmp_path / "results", random_model(max_position_embeddings=400, **DYNAMIC)
     checkpoint(tmp_path / "toy", max_position_embeddings=400, **DYNAMIC)
     (tmp_path / "book.txt").write_text("All happy families are alike. " * 20)
-    for line in (["passkey", "--depths", "1", "--keys", "1", "--lengths", "420"],
-                 ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "401"]):  # fmt: skip
+    for line in (
+        ["passkey", "--depths", "1", "--keys", "1", "--lengths", "420"],
+        ["perplexity", "--texts", tmp_path / "book.txt", "--tokens", "401"],
+    ):
         status, _, err = call(*line, "--model", tmp_path / "toy", "--results", results)
         assert status == 0, err
     record = json.loads((results / "toy" / "perplexity" / "as-it-is.json").read_text())

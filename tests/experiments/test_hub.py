@@ -38,8 +38,10 @@ def write_pg19(folder):
     numbers, books = iter(range(1000)), []
     for split, shards in {"train": SHARDS, "validation": 1, "test": 1}.items():
         for shard in range(shards):
-            of_shard = [(f"{split} book {n}", "a word and another " * (n + 20) if n != 5 else "")
-                        for n, _ in zip(numbers, range(2 * GROUP))]  # fmt: skip
+            of_shard = [
+                (f"{split} book {n}", "a word and another " * (n + 20) if n != 5 else "")
+                for n, _ in zip(numbers, range(2 * GROUP))
+            ]
             rows = [{"short_book_title": title, "text": text} for title, text in of_shard]
             file = folder / "data" / f"{split}-{shard:05}-of-{shards:05}-{shard:016x}.parquet"
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, row_group_size=GROUP)

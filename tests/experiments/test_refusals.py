@@ -156,7 +156,9 @@ def test_weights_that_do_not_fit(refused, name):
     assert not Path("escaped").exists()
 
 
-@pytest.mark.parametrize("line", rows("""
+@pytest.mark.parametrize(
+    "line",
+    rows("""
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     option without its method: passkey --model {model} --n-hat 4
     unknown task: longbench_e --model {model} --tasks nonesuch
@@ -167,34 +169,43 @@ def test_weights_that_do_not_fit(refused, name):
     the same length twice: ruler --model {model} --lengths 64 64
     tables of nothing: tables.__main__ --results {nowhere}
     tolerance nan: verify {root} --tolerance nan
-"""))  # fmt: skip
+"""),
+)
 def test_arguments(refused, line):
     name = line.split()[0]
     measures = name != "verify" and "." not in name
     refused(line + (" --results {results}" if measures else ""))
 
 
-@pytest.mark.parametrize("line", rows("""
+@pytest.mark.parametrize(
+    "line",
+    rows("""
     dprope: extend --model {model} --method dprobe
     tiny: passkey --model tinny
     smollm2: tables.__main__ --model smolm2
     passkey: tables.__main__ paskey
-"""))  # fmt: skip
+"""),
+)
 def test_what_was_meant(refused, line, request):
     assert f"(did you mean '{request.node.callspec.id}'?)" in refused(line)
 
 
-@pytest.mark.parametrize("line", rows("""
+@pytest.mark.parametrize(
+    "line",
+    rows("""
     not there: {nowhere}
     not UTF-8: {latin}
     empty: {empty}
     two of one name: {text} {again}
-"""))  # fmt: skip
+"""),
+)
 def test_texts(refused, line):
     refused("perplexity --model {model} --lengths 64 --results {results} --texts " + line)
 
 
-@pytest.mark.parametrize("line", rows("""
+@pytest.mark.parametrize(
+    "line",
+    rows("""
     empty: {nothing}
     root: /
     a file: {text}
@@ -206,16 +217,20 @@ def test_texts(refused, line):
     no configuration: {no_configuration}
     nothing but nulls: {null}
     a nested list: {deep}
-"""))  # fmt: skip
+"""),
+)
 def test_models(refused, line):
     refused(f"passkey --results {{results}} --model {line}", nothing="")
 
 
-@pytest.mark.parametrize("line", rows("""
+@pytest.mark.parametrize(
+    "line",
+    rows("""
     a file: {text}
     below a file: {text}/x
     a loop of links: {loop}
-"""))  # fmt: skip
+"""),
+)
 @pytest.mark.parametrize(
     "command", ["passkey --model {model} --results", "extend --model {model} --output"]
 )
@@ -251,7 +266,7 @@ def test_records_that_are_torn(refused, tmp_path):
     assert records.MODEL in refused(PASSKEY + " --model {model} --method pi")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------
 # What the machine does to a run
 
 

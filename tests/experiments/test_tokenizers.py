@@ -188,7 +188,7 @@ def test_a_text_to_train_on_begins_with_bos(model, measure, read, tmp_path):
     assert cut == {tuple(row) for row in read}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------
 # What cannot be read, and what can
 
 
@@ -204,7 +204,7 @@ def test_bos_that_the_tokenizer_has_not_is_refused(model, measure, unloaded):
     assert "--bos" in measure("perplexity", model(tokenizer), "--bos")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------
 # Texts as editors on Windows write them
 
 LINES = "".join(f"{word}\n" for word in WORDS.split())

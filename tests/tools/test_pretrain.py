@@ -87,10 +87,14 @@ def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
 
 SMOKE = Recipe(
     small_config().to_dict(),
-    stages=tuple(Stage(length, 2 * 2 * length, 2 * length, 1, TINY.stages[1].mixture) for length in (256, 320)),
+    stages=tuple(
+        Stage(length, 2 * 2 * length, 2 * length, 1, TINY.stages[1].mixture)
+        for length in (256, 320)
+    ),
     training=TINY.training | {"warmup_steps": 2, "save_steps": 2, "logging_steps": 1},
-    looking_back=1, decay=0.35,
-)  # fmt: skip
+    looking_back=1,
+    decay=0.35,
+)
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_checkpoint(

@@ -27,22 +27,52 @@ class Recipe:
 
 
 _FIRST = {
-    "repetition": 0.15, "recall": 0.15, "passkey": 0.08, "answering": 0.12, "copying": 0.08, "completion": 0.04,
-    "classification": 0.03, TEXT: 0.35,
-}  # fmt: skip
+    "repetition": 0.15,
+    "recall": 0.15,
+    "passkey": 0.08,
+    "answering": 0.12,
+    "copying": 0.08,
+    "completion": 0.04,
+    "classification": 0.03,
+    TEXT: 0.35,
+}
 _SHORT = {
-    "repetition": 0.08, "recall": 0.08, "passkey": 0.04, "answering": 0.08, "copying": 0.05, "completion": 0.03,
-    "classification": 0.03, "tracking": 0.03, "counting": 0.02, TEXT: 0.56,
-}  # fmt: skip
+    "repetition": 0.08,
+    "recall": 0.08,
+    "passkey": 0.04,
+    "answering": 0.08,
+    "copying": 0.05,
+    "completion": 0.03,
+    "classification": 0.03,
+    "tracking": 0.03,
+    "counting": 0.02,
+    TEXT: 0.56,
+}
 _ALL = {
-    "repetition": 0.02, "recall": 0.07, "passkey": 0.05, "answering": 0.04, "copying": 0.03, "completion": 0.02,
-    "classification": 0.02, "tracking": 0.02, "counting": 0.02, "longbench": 0.12, "choice": 0.05, TEXT: 0.54,
-}  # fmt: skip
+    "repetition": 0.02,
+    "recall": 0.07,
+    "passkey": 0.05,
+    "answering": 0.04,
+    "copying": 0.03,
+    "completion": 0.02,
+    "classification": 0.02,
+    "tracking": 0.02,
+    "counting": 0.02,
+    "longbench": 0.12,
+    "choice": 0.05,
+    TEXT: 0.54,
+}
 
 TINY = Recipe(
     {
-        "vocab_size": 4096, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,
-        "num_attention_heads": 4, "head_dim": 64, "max_position_embeddings": 1024, "initializer_range": 0.05,
+        "vocab_size": 4096,
+        "hidden_size": 256,
+        "intermediate_size": 704,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "head_dim": 64,
+        "max_position_embeddings": 1024,
+        "initializer_range": 0.05,
         "rope_parameters": {"rope_type": "default", "rope_theta": 1300.0},
     },
     stages=(
@@ -51,8 +81,13 @@ TINY = Recipe(
         Stage(1024, 5_242_880, 8192, 16, _ALL),
     ),
     training={
-        "learning_rate": 4e-4, "warmup_steps": 100, "weight_decay": 0.05, "max_grad_norm": 1.0, "save_steps": 100,
+        "learning_rate": 4e-4,
+        "warmup_steps": 100,
+        "weight_decay": 0.05,
+        "max_grad_norm": 1.0,
+        "save_steps": 100,
         "logging_steps": 10,
     },
-    looking_back=3, decay=0.35,
-)  # fmt: skip
+    looking_back=3,
+    decay=0.35,
+)

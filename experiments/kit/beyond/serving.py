@@ -23,7 +23,10 @@ AS_HERE = {("vLLM", "llama")}
 
 def add_argument(to: argparse.ArgumentParser) -> None:
     """Add --endpoint."""
-    text = "let a server compute that serves --model and speaks OpenAI's completions, such as `vllm serve`"
+    text = (
+        "let a server compute that serves --model and speaks OpenAI's completions, such as "
+        "`vllm serve`"
+    )
     command_line.option(to, "--endpoint", _url, "URL", text)
 
 

@@ -39,9 +39,14 @@ def rows(card):
 def test_a_card_keeps_the_licence_and_says_what_was_done(source, tmp_path):
     once = extend_checkpoint(source, tmp_path / "once", rope.PROPOSED, 2, n_hat=8)
     card = ModelCard.load(once / FILE)
-    assert card.data.to_dict() == {"license": "other", "license_name": "mine", "license_link": "LICENSE",
-                                   "base_model": "someone/base", "library_name": "transformers",
-                                   "pipeline_tag": "text-generation"}  # fmt: skip
+    assert card.data.to_dict() == {
+        "license": "other",
+        "license_name": "mine",
+        "license_link": "LICENSE",
+        "base_model": "someone/base",
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+    }
     assert (once / BASES).read_text() == THEIRS
     shown = rows(card.text)
     assert shown["base model"].startswith("someone/base,") and "L = 128 " in shown["base model"]

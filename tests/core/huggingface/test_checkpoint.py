@@ -163,8 +163,18 @@ def test_an_attention_factor_that_phi3_cannot_say_is_refused_and_leaves_the_mode
     assert model.config.to_dict() == before
 
 
-OTHERS = ("params.json", "consolidated.safetensors", "training_args.bin", "optimizer.pt", "tool.py", "wandb/a", ".env",
-          "original/params.json", ".tokenizer.json", ".cache/a.json")  # fmt: skip
+OTHERS = (
+    "params.json",
+    "consolidated.safetensors",
+    "training_args.bin",
+    "optimizer.pt",
+    "tool.py",
+    "wandb/a",
+    ".env",
+    "original/params.json",
+    ".tokenizer.json",
+    ".cache/a.json",
+)
 
 
 def test_what_no_loader_needs_is_left_out_and_said(source, extended, tmp_path):
@@ -227,25 +237,47 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1347
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 BAD = {
     "no config.json": (lambda source: (source / "config.json").unlink(), "holds no config.json"),
-    "dynamic": (lambda source: edit(source, rope_parameters=DYNAMIC), "'dynamic' cannot be "
-                                                                      "extended"),
-    "own code": (lambda source: edit(source, auto_map={"": ""}, architectures=["Own"]), "names code of its own"),
-    "no tokenizer": (lambda source: (source / "tokenizer_config.json").write_text("{"), "tokenizer_config.json"),
-    "a link": (lambda source: (source / "NOTICE").symlink_to("/etc/hostname"), "outside the "
-                                                                               "checkpoint"),
+    "dynamic": (
+        lambda source: edit(source, rope_parameters=DYNAMIC),
+        "'dynamic' cannot be extended",
+    ),
+    "own code": (
+        lambda source: edit(source, auto_map={"": ""}, architectures=["Own"]),
+        "names code of its own",
+    ),
+    "no tokenizer": (
+        lambda source: (source / "tokenizer_config.json").write_text("{"),
+        "tokenizer_config.json",
+    ),
+    "a link": (
+        lambda source: (source / "NOTICE").symlink_to("/etc/hostname"),
+        "outside the checkpoint",
+    ),
     "a missing shard": (lambda source: (source / SHARDS[1]).unlink(), SHARDS[1]),
-    "a cut shard": (lambda source: os.truncate(source / SHARDS[1], 5000), f"cannot read "
-                                                                          f".*{SHARDS[1]}"),
+    "a cut shard": (
+        lambda source: os.truncate(source / SHARDS[1], 5000),
+        f"cannot read .*{SHARDS[1]}",
+    ),
     "an index that lies": (moved, "names model.norm.weight in"),
     "shards alone": (lambda source: (source / INDEX).unlink(), "no weights that a loader opens"),
-    "an adapter": (lambda source: edit(source, "adapter_config.json", peft_type="LORA"), "holds an adapter"),
+    "an adapter": (
+        lambda source: edit(source, "adapter_config.json", peft_type="LORA"),
+        "holds an adapter",
+    ),
     "a pointer": (alone("pytorch_model.bin", POINTER), "git lfs pull"),
     "a cut pickle": (alone("pytorch_model.bin", pickled), "cannot read .*pytorch_model.bin"),
-    "Meta's names": (renamed(lambda held: {f"layers.{i}": held[name] for i, name in enumerate(held)}), "missing, for"),
-    "LoRA inside": (renamed(lambda held: {name.replace("q_proj", "q_proj.base_layer"): held[name] for name in held}),
-                    "1 missing, for example model.layers.0.self_attn.q_proj.weight"),
+    "Meta's names": (
+        renamed(lambda held: {f"layers.{i}": held[name] for i, name in enumerate(held)}),
+        "missing, for",
+    ),
+    "LoRA inside": (
+        renamed(
+            lambda held: {name.replace("q_proj", "q_proj.base_layer"): held[name] for name in held}
+        ),
+        "1 missing, for example model.layers.0.self_attn.q_proj.weight",
+    ),
     "another size": (lambda source: edit(source, intermediate_size=80), "3 mismatched"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BAD)

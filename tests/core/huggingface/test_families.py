@@ -34,13 +34,21 @@ FAMILIES = {
         **dict.fromkeys(("q_lora_rank", "kv_lora_rank", "v_head_dim"), 16),
         **dict.fromkeys(("qk_rope_head_dim", "qk_nope_head_dim"), 8),
         **dict.fromkeys(("n_group", "topk_group", "n_shared_experts", "first_k_dense_replace"), 1),
-        "num_key_value_heads": 4, "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32,
+        "num_key_value_heads": 4,
+        "n_routed_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 32,
     },
     "FalconConfig": {"alibi": False},
     "GPTNeoXConfig": {},  # rotates a quarter of each head
     "Gemma3TextConfig": MIXED,  # has RoPE of its own in each type of layer
     "Glm4Config": {"head_dim": 16},
-    "GptOssConfig": {**MIXED, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": PLAIN},
+    "GptOssConfig": {
+        **MIXED,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "rope_parameters": PLAIN,
+    },
     "LlamaConfig": {},
     "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
     "Olmo3Config": MIXED,
@@ -50,7 +58,7 @@ FAMILIES = {
     "Qwen3Config": {"head_dim": 32},
     "SmolLM3Config": {"no_rope_layers": [1, 0]},
     "StableLmConfig": {},
-}  # fmt: skip
+}
 LINEAR = {
     **dict.fromkeys(("linear_num_value_heads", "linear_num_key_heads"), 2),
     **dict.fromkeys(("head_dim", "linear_key_head_dim", "linear_value_head_dim"), 16),
@@ -160,12 +168,21 @@ REFUSED = {
     "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),
     "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
     "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
-        {"rope_parameters": {**LISTS, **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
-                             "original_max_position_embeddings": L // 2}, "num_local_experts": 4},
-        "does not rotate by the inverse frequencies"),
-    "Qwen2Config": ({"rope_parameters": {"rope_type": "linear", "factor": 4.0}, "max_sequence_length": 4 * L},
-                    "for more tokens than"),
-}  # fmt: skip
+        {
+            "rope_parameters": {
+                **LISTS,
+                **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
+                "original_max_position_embeddings": L // 2,
+            },
+            "num_local_experts": 4,
+        },
+        "does not rotate by the inverse frequencies",
+    ),
+    "Qwen2Config": (
+        {"rope_parameters": {"rope_type": "linear", "factor": 4.0}, "max_sequence_length": 4 * L},
+        "for more tokens than",
+    ),
+}
 
 
 @pytest.mark.parametrize("architecture", REFUSED)

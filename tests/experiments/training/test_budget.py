@@ -57,9 +57,13 @@ def test_activations_are_what_a_forward_pass_keeps(autocast):
     kept = []
     for layers in (1, 4):
         config = transformers.LlamaConfig(
-            hidden_size=64, intermediate_size=176, num_hidden_layers=layers, num_attention_heads=4,
-            num_key_value_heads=2, vocab_size=50,
-        )  # fmt: skip
+            hidden_size=64,
+            intermediate_size=176,
+            num_hidden_layers=layers,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=50,
+        )
         model = transformers.AutoModelForCausalLM.from_config(config).train()
         kept.append(saved_for_backward(model if autocast else model.bfloat16(), 128, autocast))
     phases = budget.activations(budget.sizes(config), 128, checkpointing=False, autocast=autocast)

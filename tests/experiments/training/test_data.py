@@ -81,8 +81,12 @@ def test_of_the_registrys_books_each_gives_its_share_from_a_place_of_the_seed_an
             "z": 10,
         }
         starts.add(tuple(book["first"] for book in data.facts["books"]))
-        expected = [text[10 * (book["first"] + i) :][:10] for book in data.facts["books"]
-                    for text in [library["wxyz".index(book["title"])].text] for i in range(10)]  # fmt: skip
+        expected = [
+            text[10 * (book["first"] + i) :][:10]
+            for book in data.facts["books"]
+            for text in [library["wxyz".index(book["title"])].text]
+            for i in range(10)
+        ]
         assert sorted(text_of(data[i]) for i in range(30)) == sorted(expected)
     assert len(starts) == 3
 
@@ -119,7 +123,7 @@ def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
     assert "holds no text" in refusal(folder, tmp_path)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------
 # Files that are no text
 
 

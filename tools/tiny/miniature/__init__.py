@@ -9,11 +9,18 @@ from tools.tiny.miniature import longbench, open_llm, reading, retrieval
 from tools.tiny.miniature.sample import Sample, Source
 
 GENERATORS: dict[str, Callable[[random.Random, Source, int, int], Sample]] = {
-    "recall": retrieval.recall, "passkey": retrieval.passkey, "tracking": retrieval.tracking,
-    "counting": retrieval.counting, "answering": reading.answering, "classification": reading.classification,
-    "copying": reading.copying, "repetition": reading.repetition, "completion": reading.completion,
-    "longbench": longbench.any_task, "choice": open_llm.choice,
-}  # fmt: skip
+    "recall": retrieval.recall,
+    "passkey": retrieval.passkey,
+    "tracking": retrieval.tracking,
+    "counting": retrieval.counting,
+    "answering": reading.answering,
+    "classification": reading.classification,
+    "copying": reading.copying,
+    "repetition": reading.repetition,
+    "completion": reading.completion,
+    "longbench": longbench.any_task,
+    "choice": open_llm.choice,
+}
 
 
 def make(kind: str, rng: random.Random, source: Source, length: int, turns: int = 1) -> Sample:

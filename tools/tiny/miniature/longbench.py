@@ -196,9 +196,13 @@ def _trivia(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:
 
 
 _SAID = (
-    "Where is my {thing}?", "I saw a {animal} today.", "What a {colour} sky!", "Is the {trade} "
-                                                                               "here?", "Yes.", "No.",
-)  # fmt: skip
+    "Where is my {thing}?",
+    "I saw a {animal} today.",
+    "What a {colour} sky!",
+    "Is the {trade} here?",
+    "Yes.",
+    "No.",
+)
 
 
 def _dialogue(rng: random.Random, source: Source, tokens: int) -> tuple[str, str]:

@@ -11,13 +11,27 @@ from transformers import PreTrainedTokenizerBase
 # Sentences that say nothing; RULER's and the paper's own ("The grass is green. ...") are not among
 # them.
 _NOISE = (
-    "The rain is cold.", "The hills are far away.", "The road is long.", "We walk on.", "The wind is soft.",
-    "Night comes and goes.", "The river runs.", "Birds sing in the trees.", "A lamp burns "
-                                                                            "low.", "The snow is "
-                                                                                    "white.",
-    "Leaves fall down.", "Up the stairs.", "The house is still.", "Time goes by.", "Now and then.", "The sea is deep.",
-    "Clouds drift past.", "One more step.", "The bread is warm.", "Round and round it turns.",
-)  # fmt: skip
+    "The rain is cold.",
+    "The hills are far away.",
+    "The road is long.",
+    "We walk on.",
+    "The wind is soft.",
+    "Night comes and goes.",
+    "The river runs.",
+    "Birds sing in the trees.",
+    "A lamp burns low.",
+    "The snow is white.",
+    "Leaves fall down.",
+    "Up the stairs.",
+    "The house is still.",
+    "Time goes by.",
+    "Now and then.",
+    "The sea is deep.",
+    "Clouds drift past.",
+    "One more step.",
+    "The bread is warm.",
+    "Round and round it turns.",
+)
 
 Item = TypeVar("Item")
 

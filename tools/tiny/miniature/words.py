@@ -11,33 +11,39 @@ import random
 import zlib
 
 _LISTS = {
-    "person": """Adam Agnes Albert Alice Amos Anna Arthur Barbara Basil Bella Bernard Bertha Carl Cecilia Clara Conrad
-        Cora Daniel Daphne David Dora Edgar Edith Elias Eliza Emma Ernest Esther Felix Fiona Flora Frank George Gilbert
-        Grace Greta Harold Harriet Helen Henry Hugo Ida Irene Isaac Jacob Jane Jonas Judith Julia Karl Laura Leo Lucas
-        Lydia Mabel Magnus Maria Martin Maud Miriam Nathan Nina Nora Oscar Otto Paula Percy Peter Philip Rachel Robert
-        Rosa Rufus Ruth Samuel Sarah Silas Simon Sophia Stella Theodor Thomas Ursula Vera Victor Viola Walter
-        William""",
-    "place": """Aberdeen Athens Baghdad Basel Belfast Bergen Berlin Bombay Boston Bremen Bristol Cairo Calais Cardiff
-        Chester Cologne Cordova Corinth Damascus Denver Dover Dresden Dublin Durham Exeter Florence Geneva Genoa
-        Glasgow Granada Hamburg Havana Jersey Leeds Leipzig Lima Lisbon London Lyons Madrid Malta Manila Messina Milan
-        Moscow Munich Naples Oxford Padua Paris Plymouth Prague Quebec Rheims Riga Rome Rouen Seville Siena Smyrna
-        Sparta Tripoli Trieste Tunis Turin Utrecht Venice Verona Vienna Warsaw York Zurich""",
-    "trade": """actor baker barber brewer broker butcher captain carpenter clerk cook cooper dentist doctor driver
-        editor farmer fisherman gardener glover guide hatter hunter joiner judge lawyer mason merchant miller miner
-        minister nurse painter pilot plumber poet porter potter printer sailor saddler sculptor servant shepherd
-        singer smith soldier surgeon tailor tanner teacher tinker weaver writer""",
-    "thing": """anchor apple arrow axe ball banner barrel basket bell blanket boat book bottle bowl box bread broom
-        brush bucket button candle cane carpet cart chain chair cheese clock cloak coat coin crown cup curtain desk
-        dish door dress drum egg fan feather fiddle flag flute fork glass glove hammer hat helmet hook horn jar kettle
-        key knife lamp ladder lantern letter lock map mask mirror nail needle net oar onion pan pear pen pencil pillow
-        pipe plate plum pot purse ribbon ring rope saddle sail shawl shell shield shirt shoe spear spoon stool stove
-        sword table torch trumpet tub umbrella vase violin wagon wheel whip""",
-    "animal": """badger bat bear beaver bee beetle bull calf camel cat cow crab crane crow deer dog donkey dove duck
-        eagle eel falcon ferret finch fly fox frog goat goose hare hawk hen heron horse lamb lark lion lizard mole
-        monkey moth mouse mule otter owl ox oyster parrot pig pigeon rabbit rat raven robin salmon seal sheep snail
-        snake sparrow spider stork swallow swan tiger toad trout turtle wasp weasel whale wolf worm wren""",
-    "colour": """amber black blue bronze brown crimson cream gold gray green indigo ivory lilac olive orange pink
-        purple red rose ruby rust scarlet silver tan violet white yellow""",
+    "person": """Adam Agnes Albert Alice Amos Anna Arthur Barbara Basil Bella Bernard Bertha Carl
+        Cecilia Clara Conrad Cora Daniel Daphne David Dora Edgar Edith Elias Eliza Emma Ernest
+        Esther Felix Fiona Flora Frank George Gilbert Grace Greta Harold Harriet Helen Henry Hugo
+        Ida Irene Isaac Jacob Jane Jonas Judith Julia Karl Laura Leo Lucas Lydia Mabel Magnus
+        Maria Martin Maud Miriam Nathan Nina Nora Oscar Otto Paula Percy Peter Philip Rachel
+        Robert Rosa Rufus Ruth Samuel Sarah Silas Simon Sophia Stella Theodor Thomas Ursula Vera
+        Victor Viola Walter William""",
+    "place": """Aberdeen Athens Baghdad Basel Belfast Bergen Berlin Bombay Boston Bremen Bristol
+        Cairo Calais Cardiff Chester Cologne Cordova Corinth Damascus Denver Dover Dresden Dublin
+        Durham Exeter Florence Geneva Genoa Glasgow Granada Hamburg Havana Jersey Leeds Leipzig
+        Lima Lisbon London Lyons Madrid Malta Manila Messina Milan Moscow Munich Naples Oxford
+        Padua Paris Plymouth Prague Quebec Rheims Riga Rome Rouen Seville Siena Smyrna Sparta
+        Tripoli Trieste Tunis Turin Utrecht Venice Verona Vienna Warsaw York Zurich""",
+    "trade": """actor baker barber brewer broker butcher captain carpenter clerk cook cooper
+        dentist doctor driver editor farmer fisherman gardener glover guide hatter hunter joiner
+        judge lawyer mason merchant miller miner minister nurse painter pilot plumber poet porter
+        potter printer sailor saddler sculptor servant shepherd singer smith soldier surgeon
+        tailor tanner teacher tinker weaver writer""",
+    "thing": """anchor apple arrow axe ball banner barrel basket bell blanket boat book bottle
+        bowl box bread broom brush bucket button candle cane carpet cart chain chair cheese clock
+        cloak coat coin crown cup curtain desk dish door dress drum egg fan feather fiddle flag
+        flute fork glass glove hammer hat helmet hook horn jar kettle key knife lamp ladder
+        lantern letter lock map mask mirror nail needle net oar onion pan pear pen pencil pillow
+        pipe plate plum pot purse ribbon ring rope saddle sail shawl shell shield shirt shoe
+        spear spoon stool stove sword table torch trumpet tub umbrella vase violin wagon wheel
+        whip""",
+    "animal": """badger bat bear beaver bee beetle bull calf camel cat cow crab crane crow deer
+        dog donkey dove duck eagle eel falcon ferret finch fly fox frog goat goose hare hawk hen
+        heron horse lamb lark lion lizard mole monkey moth mouse mule otter owl ox oyster parrot
+        pig pigeon rabbit rat raven robin salmon seal sheep snail snake sparrow spider stork
+        swallow swan tiger toad trout turtle wasp weasel whale wolf worm wren""",
+    "colour": """amber black blue bronze brown crimson cream gold gray green indigo ivory lilac
+        olive orange pink purple red rose ruby rust scarlet silver tan violet white yellow""",
 }
 KINDS = tuple(_LISTS)
 
