@@ -233,7 +233,7 @@ class _Words(Sequence):
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]  # no script asks for a slice
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
         block = bisect_right(self._ends, index)
         head, tails = self._blocks[block]
         return head + tails[index - self._ends[block]]  # counted back from the block's end

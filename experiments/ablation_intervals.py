@@ -2,7 +2,7 @@
 7).
 
     python -m experiments.ablation_intervals --model tiny
-    python -m experiments.ablation_intervals --model tiny --list     print the commands and run nothing
+    python -m experiments.ablation_intervals --model tiny --list    only print the commands
 
 At s = 2, the model is fine-tuned at each b and measured. The suite of a model in
 experiments/suites/ says by which benchmarks; the options are those of experiments.rerun, which

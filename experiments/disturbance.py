@@ -21,10 +21,12 @@ from experiments.kit.setting_disturbance import per_pair
 
 LEGEND = f"""
 n̂: dimensions whose inverse frequency is divided by s.
-released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with ε = {EPSILON:g}.
+released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with
+ε = {EPSILON:g}.
 equation 7: KL(P_L' ‖ P_L), counted exactly, with the same ε."""
 COMPARED = """
-float32: as released, with that code's rounding and without ε; the paper's Table 3 agrees with it to 0.5 %."""
+float32: as released, with that code's rounding and without ε; the paper's Table 3 agrees with it
+to 0.5 %."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Fine-tune a model whose RoPE a method has extended: the paper's training runs (section 4.1).
 
     python -m experiments.finetune --model tiny --method dprope --factor 2
-    python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8 --memory 80
+    python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8
 
 The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the
 base model's settings. The llama2 models have the paper's settings, including n̂ (--threshold 0

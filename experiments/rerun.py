@@ -1,10 +1,10 @@
 """Measure a model's whole suite with one command.
 
-    python -m experiments.rerun --model tiny                    a base model's suite: fine-tunes, evaluations, ablations
-    python -m experiments.rerun --model tiny --quick            the same with one seed and few samples
-    python -m experiments.rerun --model tiny --list             print the commands, chain by chain, and run nothing
-    python -m experiments.rerun --model tiny --chain 7          run one chain, by its number in --list
-    python -m experiments.rerun --model PATH_OR_NAME --factor 2   your own model under every method, without training
+    python -m experiments.rerun --model tiny              a base model's suite
+    python -m experiments.rerun --model tiny --quick      the same with one seed and few samples
+    python -m experiments.rerun --model tiny --list       only print the commands, chain by chain
+    python -m experiments.rerun --model tiny --chain 7    run one chain, by its number in --list
+    python -m experiments.rerun --model PATH_OR_NAME --factor 2    your own model, without training
     timeout 13m python -m experiments.rerun --model smollm2     as much as 13 minutes allow, the
     best first
 

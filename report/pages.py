@@ -1,6 +1,6 @@
 """The pages that say what came out, from templates and records.
 
-    python -m report.pages                 every model's pages, results/claims.md, and the repository's own pages
+    python -m report.pages                 every model's pages, and the repository's own
     python -m report.pages --model tiny    one model's pages
 
 A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is

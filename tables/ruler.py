@@ -1,5 +1,4 @@
-"""Table 8: RULER by length, mean over its tasks. Beyond the paper, the effective length of what was
-measured."""
+"""Table 8: RULER by length, mean over its tasks."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -29,7 +29,8 @@ from dprope import rope
 from dprope.extend import export, extend, extend_checkpoint
 
 torch.manual_seed(0)
-sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2, vocab_size=64)
+sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1)
+sizes |= dict(num_attention_heads=2, vocab_size=64)
 model = LlamaForCausalLM(LlamaConfig(**sizes, max_position_embeddings=64)).eval()
 model.save_pretrained("base")
 extend(model, rope.PROPOSED, factor=2)
@@ -43,7 +44,8 @@ with torch.inference_mode():
         assert loaded.config.max_position_embeddings == 128
         assert torch.equal(loaded(ids).logits, wanted), directory
 assert dprope.__file__.startswith(sys.path[0])
-assert not {name.partition(".")[0] for name in sys.modules} & {"core", "eval", "experiments", "analysis"}
+loaded = {name.partition(".")[0] for name in sys.modules}
+assert not loaded & {"core", "eval", "experiments", "analysis"}
 """
 
 

@@ -27,7 +27,8 @@ _CARD = """---
 
 # {base}, extended to {longer:,} tokens
 
-This is {base} with a longer context. Its rotary position embedding (RoPE) was scaled by {title}. {about}
+This is {base} with a longer context.
+Its rotary position embedding (RoPE) was scaled by {title}. {about}
 
 | | |
 | --- | --- |
@@ -38,11 +39,12 @@ This is {base} with a longer context. Its rotary position embedding (RoPE) was s
 | in `config.json` | RoPE type `{rope_type}`; the method and its settings in `rope_extension` |
 | weights | {weights} |
 
-It was made by a reproduction of [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method
-is DPRoPE. Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
+It was made by a reproduction of
+[Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method is DPRoPE.
+Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
 
-Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there, not by a cast
-afterwards. `vllm serve . --max-model-len {longer}` serves it.
+Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
+not by a cast afterwards. `vllm serve . --max-model-len {longer}` serves it.
 
 Without a copy, engines serve {base}'s own files so:
 
@@ -50,7 +52,8 @@ Without a copy, engines serve {base}'s own files so:
 {commands}
 ```
 
-An engine that does not know the RoPE type serves the model as if it were not extended, and gives no warning.{caution}
+An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
+warning.{caution}
 To check one, compare its loss on a text of L' tokens with that of transformers.
 """
 

@@ -253,17 +253,18 @@ class Endpoint:
             ),
             (
                 ended == "length" and made < most,
-                f"made {made} tokens of {most}, because no more fit; start it with a longer context",
+                f"made {made} tokens of {most}, because no more fit; "
+                "start it with a longer context",
             ),
             (
                 not len(nats) == made <= most,
-                f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; vLLM does "
-                f"not",
+                f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; "
+                "vLLM does not",
             ),
             (
                 not all(0 <= token < self.vocabulary for token in tokens or ()),
-                f"gives ids that are none of the model's {self.vocabulary}; let it serve the model's "
-                f"own vocabulary",
+                f"gives ids that are none of the model's {self.vocabulary}; "
+                "let it serve the model's own vocabulary",
             ),
         ):
             if wrong:

@@ -3,7 +3,7 @@ the weights.
 
     python -m experiments.beyond.learned --model tiny --factor 2 --from yarn --seed 0
     python -m experiments.beyond.learned --model CHECKPOINT --corpus DIR --texts BOOK.txt
-    python -m experiments.beyond.loss_by_position --model tiny --factor 2 --method factors --file RECORD
+    python -m experiments.beyond.loss_by_position --model tiny --method factors --file RECORD
 
 All weights are frozen. The d/2 factors λ_i = θ_i/θ̂_i and one attention factor start at those of a
 method that needs no training, and Adam minimises the loss on texts of L' = s·L tokens. The record

@@ -1,6 +1,6 @@
 """The life of an experiment: command line, runs, samples, journal, processes, and one record a run.
 
-    python -m experiments.NAME --model tiny|smollm2|llama2-7b|DIRECTORY|HUB_NAME --method pi yarn --factor 2
+    python -m experiments.NAME --model NAME|DIRECTORY|HUB_NAME --method pi yarn --factor 2
 
 An experiment is a class that states its settings, makes its samples before any weights are loaded,
 measures some of them, and sums up all. The rest is here: a run that is recorded is skipped; a
@@ -358,7 +358,8 @@ class Experiment:
                     f"{self.name} of {self.base.folder}, {file.stem}: {samples}{setting}",
                     file=sys.stderr,
                 )
-            self.serving or self.loaded  # noqa: B018 (weights that do not fit are refused before a journal is begun)
+            # Weights that do not fit are refused before a journal is begun.
+            self.serving or self.loaded  # noqa: B018
         total, start = len(keys), len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,

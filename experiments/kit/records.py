@@ -211,9 +211,8 @@ def score_lines(scores: dict | list) -> list[str]:
     lines = []
     for name, entry in entries:
         if numbers := list(_numbers("", entry)):
-            lines.append(
-                f"{name}: {', '.join(numbers) if len(numbers) <= _NUMBERS else f'{len(numbers)} numbers'}"
-            )
+            few = len(numbers) <= _NUMBERS
+            lines.append(f"{name}: {', '.join(numbers) if few else f'{len(numbers)} numbers'}")
     return lines[:_LINES] + [f"and {len(lines) - _LINES} more lines"] * (len(lines) > _LINES)
 
 

@@ -11,7 +11,8 @@ from tables.kit.table import Block, Cell, Table
 
 _PREAMBLE = (
     r"% \usepackage{booktabs,graphicx}",
-    r"\providecommand{\withinterval}[2]{\begin{tabular}[t]{@{}r@{}}#1\\[-2pt]\scriptsize #2\end{tabular}}",
+    r"\providecommand{\withinterval}[2]{"
+    r"\begin{tabular}[t]{@{}r@{}}#1\\[-2pt]\scriptsize #2\end{tabular}}",
 )
 _ROWS = 22  # of a float; a row with intervals is up to three lines high
 _SPECIAL = {
@@ -58,7 +59,9 @@ _SYMBOL = r"(?<![^\W\d])(?<!['’.])(?<!\d\d)(?:n\u0302|P_L'|P_L|L'|[LSstbd]|(?<
 _MATHEMATICS = {"n\u0302": r"$\hat n$", "P_L'": "$P_{L'}$", "P_L": "$P_L$"}
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _MARKED = re.compile(
-    rf"(?P<symbol>{_SYMBOL})|(?P<exponent>⁻?[⁰¹²³⁴-⁹]+)|(?P<special>{'|'.join(map(re.escape, _SPECIAL))})"
+    rf"(?P<symbol>{_SYMBOL})"
+    r"|(?P<exponent>⁻?[⁰¹²³⁴-⁹]+)"
+    rf"|(?P<special>{'|'.join(map(re.escape, _SPECIAL))})"
 )
 
 

@@ -19,9 +19,11 @@ def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
         "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
     )
     pattern = (
-        r"There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz "
-        rf"you about the important information there.\n((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). "
-        rf"Remember it. \2 is the pass key.\n((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
+        r"There is an important info hidden inside a lot of irrelevant text. Find it "
+        r"and memorize them. I will quiz you about the important information there.\n"
+        rf"((?:{re.escape(filler)})*)\nThe pass key is (\d{{5}}). "
+        r"Remember it. \2 is the pass key.\n"
+        rf"((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
     )
     before, key, after = re.fullmatch(pattern, sample.prompt).groups()
     assert key == sample.answer

@@ -258,7 +258,7 @@ def test_an_interrupt_is_not_swallowed(tokenizer, monkeypatch):
 
     monkeypatch.setattr(tokenizer, "tokenize", tokenize)
     samples("niah_single_1", 1024, tokenizer, 3)
-    for last in (2, len(calls)):  # noqa: B007  (while it looks for a size, and while it makes a sample)
+    for last in (2, len(calls)):  # noqa: B007
         calls.clear()
         with pytest.raises(KeyboardInterrupt, match="enough"):
             samples("niah_single_1", 1024, tokenizer, 3)

@@ -162,7 +162,7 @@ def test_weights_that_do_not_fit(refused, name):
     factor that adds no token: passkey --model {model} --method pi --factor 1.0001
     option without its method: passkey --model {model} --n-hat 4
     unknown task: longbench_e --model {model} --tasks nonesuch
-    a stride as long as the window: perplexity --model {model} --texts {text} --lengths 64 --stride 64
+    a stride too long: perplexity --model {model} --texts {text} --lengths 64 --stride 64
     a text shorter than the window: perplexity --model {model} --texts {text} --lengths 4096
     a prompt that has no room: passkey --model {model} --lengths 100
     data without the benchmark: open_llm --model {model} --benchmarks {root}

@@ -28,7 +28,8 @@ addEventListener("load", () => {
   const column = (button) => [...button.closest("table").tBodies[0].rows].map(
     (row) => row.cells[button.parentElement.cellIndex].firstChild?.textContent.trim() ?? "");
   const signed = [...document.querySelectorAll("th button")].find(
-    (button) => /^[+]/.test(column(button)) && column(button).filter((text) => text[0] === "−").length > 1);
+    (button) => /^[+]/.test(column(button))
+      && column(button).filter((text) => text[0] === "−").length > 1);
   const columns = [column(signed), ...[1, 2, 3].map(() => (signed.click(), column(signed)))];
   const drawn = document.querySelectorAll("td:has(svg circle)").length;
   const wide = document.scrollingElement.scrollWidth - innerWidth;

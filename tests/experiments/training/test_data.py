@@ -64,7 +64,7 @@ def test_the_data_goes_round_again_in_another_order(folder, tmp_path):
     assert len(data) == 54 and sorted(rounds[0]) == sorted(rounds[1]) and rounds[0] != rounds[1]
 
 
-def test_of_the_registrys_books_each_gives_its_share_from_a_place_of_the_seed_and_the_scored_one_none(
+def test_each_packaged_book_gives_its_share_from_a_place_of_the_seed_and_the_scored_one_none(
     tmp_path, monkeypatch
 ):
     """Each of three books gives a third; which of its sequences differs by seed."""

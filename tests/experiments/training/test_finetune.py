@@ -173,7 +173,7 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
         ),  # the weights are already there
         ("training_step", 1, signal.SIGINT, 130, 2),
     ):
-        work = lambda: signalled(method, step, number, command(*steps))  # noqa: E731 (called at once)
+        work = lambda: signalled(method, step, number, command(*steps))  # noqa: E731
         assert wait(fork(work)) == status
         assert [path.name for path in unfinished.glob("checkpoint-*")] == [f"checkpoint-{kept}"]
 

@@ -1,8 +1,8 @@
 """Write the miniature benchmarks for a base model: generated samples in the schema of the real
 benchmarks.
 
-    python -m tools.tiny.miniature.write --model tiny --output build/benchmarks --samples 3 --documents 60
-    python -m experiments.longbench_e --model tiny --benchmarks build/benchmarks --margin 128 --new-tokens 64
+    python -m tools.tiny.miniature.write --model tiny --output build/benchmarks
+    python -m experiments.longbench_e --model tiny --benchmarks build/benchmarks
     python -m experiments.open_llm --model tiny --benchmarks build/benchmarks
 
 The first line makes models/tiny/benchmarks. Samples use the evaluation split of the invented words
