@@ -23,10 +23,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from core.clex import at_length
 from core.errors import InputError, NonFiniteError
 from eval.intervals import resampled_interval, resampled_ratio
-from eval.position_loss import CHUNK, position_losses, token_losses
+from eval.position_loss import position_losses
 
 
 def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tuple[int, int, int]]:
@@ -66,9 +65,6 @@ def window_losses(
 ) -> Iterator[np.ndarray]:
     """The losses in nats of each window's scored tokens, float64 arrays.
 
-    A window is read in one pass without a cache. Logits are computed only for scored positions,
-    1024 at a time.
-
     Args:
         model: a causal language model.
         tokens: the whole text's ids, int64 [tokens].
@@ -79,23 +75,11 @@ def window_losses(
         NonFiniteError: a loss is not finite; the message names the window.
     """
     for begin, end, first in spans:
-        window, scored = torch.cat([tokens.new_tensor(before), tokens[begin:end]]), end - first
+        window = torch.cat([tokens.new_tensor(before), tokens[begin:end]])
         try:
-            with at_length(model, len(window) - 1):
-                losses = _losses(model, window, scored)
-            yield losses
+            yield position_losses(model, window, end - first)
         except NonFiniteError as error:
             raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
-
-
-def _losses(model: PreTrainedModel, window: torch.Tensor, scored: int) -> np.ndarray:
-    """The losses of a window's last `scored` tokens."""
-    inputs, targets = window[None, :-1].to(model.device), window[-scored:].to(model.device)
-    if scored <= CHUNK:
-        return token_losses(
-            model(inputs, use_cache=False, logits_to_keep=scored).logits[0], targets
-        )
-    return position_losses(model, window)[-scored:]
 
 
 def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:

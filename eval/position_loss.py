@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import torch
-from tqdm import tqdm
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from core.clex import at_length
 from core.errors import NonFiniteError
-from eval.kv_cache import keeps_tokens
 
 CHUNK = 1024
 
 
 @torch.inference_mode()
-def position_losses(model: PreTrainedModel, tokens: torch.Tensor, title: str = "") -> np.ndarray:
-    """−ln p(token m+1 | tokens 0 … m) in nats for every position m.
+def position_losses(
+    model: PreTrainedModel, tokens: torch.Tensor, scored: int | None = None
+) -> np.ndarray:
+    """−ln p(token m+1 | tokens 0 … m) in nats for the last `scored` positions m.
 
-    The text is read in chunks of 1024 tokens over a key-value cache, so that logits exist for one
-    chunk at a time. Attention still reaches back to the first token. A model that keeps more than
-    keys and values reads it whole.
+    The text is read in one causal pass without a cache. Logits exist for 1024 positions at a time:
+    for each such part the model runs again, its decoder giving what it gave in the pass, so that
+    whatever a model does to its logits is done.
 
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
-        title: of a progress bar in chunks; empty for none.
+        scored: None for all positions.
 
     Returns:
-        float64 array [length].
+        float64 array [scored].
 
     Raises:
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
-    inputs, targets = tokens.to(model.device)[:-1], tokens.to(model.device)[1:]
+    inputs = tokens[:-1].to(model.device)
+    targets = tokens[1:].to(model.device)
+    first = 0 if scored is None else len(inputs) - scored
+    losses = []
     with at_length(model, len(inputs)):
-        if not keeps_tokens(model):
-            return token_losses(model(inputs[None], use_cache=False).logits[0], targets)
-        cache, losses = DynamicCache(config=model.config), []
-        for start in tqdm(
-            range(0, len(inputs), CHUNK), title, unit="chunk", leave=False, disable=not title
-        ):
+        read = model.base_model(inputs[None], use_cache=False)
+        for start in range(first, len(inputs), CHUNK):
             part = slice(start, start + CHUNK)
-            logits = model(inputs[None, part], past_key_values=cache, use_cache=True).logits[0]
-            losses.append(token_losses(logits, targets[part], start))
+            of_part = type(read)(last_hidden_state=read.last_hidden_state[:, part])
+            with mock.patch.object(model.base_model, "forward", return_value=of_part):
+                logits = model(inputs[None, part], use_cache=False).logits[0]
+            losses.append(_token_losses(logits, targets[part], start))
     return np.concatenate(losses)
 
 
-def token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int = 0) -> np.ndarray:
-    """The cross entropy of each row, float64 [rows]; NonFiniteError counts positions from
-    `start`."""
-    loss = (
-        torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
-        .double()
-        .cpu()
-        .numpy()
-    )
-    if not np.isfinite(loss).all():
-        position = start + int(np.flatnonzero(~np.isfinite(loss))[0])
+def _token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int) -> np.ndarray:
+    """The cross entropy of each row, float64 [rows]; the first row is of position `start`."""
+    losses = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
+    losses = losses.double().cpu().numpy()
+    if not np.isfinite(losses).all():
+        position = start + int(np.flatnonzero(~np.isfinite(losses))[0])
         raise NonFiniteError(f"the loss at position {position} is not finite")
-    return loss
+    return losses

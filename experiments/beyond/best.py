@@ -56,7 +56,7 @@ def main() -> None:
     losses = []
     for method, options in tqdm(settings, unit="method"):
         extend(model, method, factor, **options)
-        losses.append(np.stack([position_losses(model, ids)[-length:] for ids in tokens]))
+        losses.append(np.stack([position_losses(model, ids, length) for ids in tokens]))
     rows = ranked(
         [
             {

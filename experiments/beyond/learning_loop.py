@@ -221,9 +221,7 @@ class Learner:
         """The held-out loss in nats per token within L, beyond L and overall, with intervals over
         blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
-        losses = np.array(
-            [position_losses(self.model, tokens)[-length:] for _, tokens in sequences]
-        )
+        losses = np.array([position_losses(self.model, tokens, length) for _, tokens in sequences])
         losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block
         ranges = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}

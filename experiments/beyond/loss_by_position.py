@@ -17,7 +17,7 @@ import numpy as np
 from eval.intervals import mean_interval
 from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
-from experiments.kit import command_line, processes, texts
+from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment
 
@@ -68,10 +68,8 @@ class LossByPosition(Experiment):
         block, _ = divisions(self.context_length, self.extended_length)
         model = self.extended(run)
         for key in keys:
-            title, tokens = self.content[key]
-            losses = position_losses(model, tokens, title * (processes.rank()[0] == 0))[
-                -self.extended_length :
-            ]
+            _, tokens = self.content[key]
+            losses = position_losses(model, tokens, self.extended_length)
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
