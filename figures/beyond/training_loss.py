@@ -1,18 +1,20 @@
 """Training loss of each fine-tune minus YaRN's, step by step.
 
 Beyond the paper, at the base model's own learning rate. Both models read the same sequences of L'
-tokens in the same order; above zero is more loss than YaRN. A thin line is one seed, a thick one
-the mean over all.
+tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick one is
+the mean over all seeds in each quarter of the steps, with bars of two standard errors over steps.
 """
 
-from collections import Counter
+from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.beyond import training
-from analysis.results import Results
+from analysis.beyond.training import Gap
+from analysis.results import Model, Results
 from analysis.settings import seed_count
 from core import rope
 from figures.kit import style
@@ -21,41 +23,52 @@ BASELINE = rope.METHODS[rope.BASELINE].title
 
 
 def build(results: Results) -> Figure:
-    """A panel for each scaling factor.
+    """A panel for each scaling factor and number of sequences a step.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
     """
-    n_hat, gaps = results.model.n_hat, training.gaps(results).items()
-    shown = {
-        key: gap
-        for key, gap in gaps
-        if key[0].plain("n_hat") and key[0].option("n_hat") in (None, n_hat.get(key[0].factor))
-    }
-    if not shown:
+    panels: dict[tuple, list[Gap]] = {}
+    for gap in training.gaps(results):
+        if _listed(gap, results.model):
+            panels.setdefault((gap.setting.factor, gap.batch), []).append(gap)
+    if not panels:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
-    factors = sorted({setting.factor for setting, _ in shown})
-    drawn = style.styles(
-        *([each for each, _ in shown if each.factor == factor] for factor in factors)
-    )
-    size = (style.PAGE, 2.2) if len(factors) > 1 else (3.4, 2.2)
-    figure, panels = plt.subplots(1, len(factors), figsize=size, squeeze=False)
-    for axes, factor in zip(panels[0], factors):
-        ends, colours = {}, {}
-        for setting in dict.fromkeys(each for each, _ in shown if each.factor == factor):
-            runs = np.array([gap for (each, _), gap in shown.items() if each == setting])
-            steps, line = np.arange(1, runs.shape[1] + 1), style.line(drawn[setting])
-            axes.plot(steps, runs.T, **line | {"linewidth": 0.5})
-            axes.plot(steps, runs.mean(axis=0), **line)
-            ends[setting.name], colours[setting.name] = (
-                (steps[-1], runs.mean(axis=0)[-1]),
-                drawn[setting][0],
-            )
-        axes.axhline(0, color="black", linewidth=0.4)
-        most = max(Counter(each for each, _ in shown if each.factor == factor).values())
-        axes.set_title(f"s = {factor:g}, {'up to ' * (most > 1)}{seed_count(most)}", loc="left")
-        axes.set_xlabel("step")
-        style.compress(axes)
-        style.name_curves(axes, ends, colours)
-    panels[0][0].set_ylabel(f"training loss minus {BASELINE}'s\n(nats per token)")
+    size = (style.PAGE, 2.2) if len(panels) > 1 else (3.4, 2.2)
+    figure, grid = plt.subplots(1, len(panels), figsize=size, squeeze=False)
+    for axes, key in zip(grid[0], sorted(panels)):
+        _draw(axes, panels[key])
+    grid[0][0].set_ylabel(f"training loss minus {BASELINE}'s\n(nats per token)")
     return figure
+
+
+def _listed(gap: Gap, model: Model) -> bool:
+    """Whether it is no part of an ablation."""
+    papers = model.n_hat.get(gap.setting.factor)
+    return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
+
+
+def _draw(axes: Axes, gaps: list[Gap]) -> None:
+    settings = list(dict.fromkeys(gap.setting for gap in gaps))
+    styles = style.styles(settings)
+    ends, colours = {}, {}
+    most = 0
+    for setting in settings:
+        runs = np.array([gap.by_step for gap in gaps if gap.setting == setting])
+        most = max(most, len(runs))
+        line = style.line(styles[setting])
+        steps = np.arange(1, runs.shape[1] + 1)
+        axes.plot(steps, runs.T, **line | {"linewidth": 0.4, "alpha": 0.6})
+        quarters = training.quarters(runs.mean(axis=0))
+        middles = [part.mean() for part in np.split(steps, training.QUARTERS)]
+        bars = [2 * quarter.error for quarter in quarters]
+        axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
+        ends[setting.name] = steps[-1], quarters[-1].mean
+        colours[setting.name] = styles[setting][0]
+    axes.axhline(0, color="black", linewidth=0.4)
+    sequences = f"{gaps[0].batch} sequence{'s' * (gaps[0].batch > 1)} a step"
+    seeds = f"{'up to ' * (most > 1)}{seed_count(most)}"
+    axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences}, {seeds}", loc="left")
+    axes.set_xlabel("step")
+    style.compress(axes)
+    style.name_curves(axes, ends, colours)

@@ -83,9 +83,7 @@ class View(model_view.View):
         Raises:
             InputError: there are no two such fine-tunes, or several.
         """
-        gaps = [
-            gap for (setting, _), gap in training.gaps(self.results).items() if setting.name == name
-        ]
+        gaps = [gap.by_step for gap in training.gaps(self.results) if gap.setting.name == name]
         if len(gaps) != 1:
             raise InputError(
                 f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template."

@@ -1,11 +1,14 @@
-"""Training losses beside YaRN's: of the same sequences, and of whole records alone."""
+"""Training losses beside YaRN's: of whole records of the same sequences alone, by hand."""
 
 import contextlib
 
+import numpy as np
 import pytest
 
 from analysis.beyond import training
 from core.errors import InputError
+
+YARN = {"seed": 0, "length": 16384, "batch": 1, "steps": 2, "data_sha256": "a", "losses": [3, 2.5]}
 
 
 @pytest.mark.parametrize(
@@ -13,25 +16,33 @@ from core.errors import InputError
     [
         ({}, None),
         ({"losses": [3.0, float("nan")]}, "a number in it is NaN"),
-        ({"losses": [3.0]}, "different numbers of samples"),
+        ({"losses": [3.0]}, "1 losses of 2 steps"),
+        ({"losses": [3.0], "steps": 1}, "no gap"),
+        ({"data_sha256": "b"}, "other sequences than .*, or in another order"),
         ({"data_sha256": None}, "does not say 'data_sha256'"),
+        ({"seed": 1}, "no gap"),
+        ({"length": 8192}, "no gap"),
+        ({"batch": 2}, "no gap"),
     ],
 )
 def test_only_whole_records_of_the_same_sequences_are_compared(recorder, change, says):
-    run = {"seed": 0, "length": 16384, "data_sha256": "a", "losses": [3.0, 2.5]}
-    others = (
-        {"data_sha256": "b"},
-        {"seed": 1},
-        {"length": 8192},
-    )  # other sequences, or none beyond L
-    records = [
-        ("yarn", run),
-        ("pi", run | {"losses": [3.5, 2.75]} | change),
-        *(("dprope", run | each) for each in others),
-    ]
-    for method, fields in records:
+    for method, fields in (("yarn", YARN), ("pi", YARN | {"losses": [3.5, 2.75]} | change)):
         record = recorder.add("finetune", method)
         record.update({name: value for name, value in fields.items() if value is not None})
-    with pytest.raises(InputError, match=says) if says else contextlib.nullcontext():
-        (((setting, seed), gap),) = training.gaps(recorder.results()).items()
-        assert (setting.method, seed, gap.tolist()) == ("pi", 0, [0.5, 0.25])
+    refused = says and says != "no gap"
+    with pytest.raises(InputError, match=says) if refused else contextlib.nullcontext():
+        found = training.gaps(recorder.results())
+        expected = [] if says else [("pi", 0, 1, [0.5, 0.25])]
+        assert [(gap.setting.method, *gap[1:3], gap.by_step.tolist()) for gap in found] == expected
+
+
+def test_quarters_by_hand():
+    """Errors are those of two steps each: half of their distance."""
+    assert training.quarters(np.array([4.0, 2, 3, 1, 1, 1, 0, 1])) == pytest.approx(
+        np.array([(3, 1), (2, 1), (1, 0), (0.5, 0.5)])
+    )
+
+
+@pytest.mark.parametrize(("last", "closing"), [([0.0, 0.2], True), ([0.0, 1.0], False)])
+def test_a_gap_still_closes_if_its_last_quarter_is_clearly_below_the_third(last, closing):
+    assert training.still_closing(np.array([4, 2, 3, 1, 1, 1, *last])) == closing

@@ -38,6 +38,15 @@ def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_without_gradients_the_loss_is_the_same_and_keeps_none():
+    values = inputs(bias=True)
+    expected = chunked_loss(*values, chunk=4)
+    with torch.no_grad():
+        found = chunked_loss(*values, chunk=4)
+    assert expected.requires_grad and not found.requires_grad
+    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+
+
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_models_loss_and_gradients_are_its_own(tied):
     plain, ours = (random_model(tie_word_embeddings=tied, initializer_range=0.1) for _ in range(2))
