@@ -83,7 +83,8 @@ def strategy_disturbance(
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
     check_number(factor, "the scaling factor", least=1)
-    pretrained, longer = angle_distribution(inv_freq, length, intervals), round(length * factor)
+    pretrained = angle_distribution(inv_freq, length, intervals)
+    longer = round(length * factor)
     interpolation, extrapolation = (
         disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
         for theta in (inv_freq / factor, inv_freq)

@@ -42,7 +42,8 @@ FIRST_PASS = 32768
 TOGETHER = 16384
 # Tokens of all prompts that are decoded together, padding included; half as many each time memory
 # runs out.
-CPU_TOKENS, GPU_TOKENS = 32768, 131072
+CPU_TOKENS = 32768
+GPU_TOKENS = 131072
 LEAST_SHARED = (
     1 / 8
 )  # of a prompt; sharing less saves less than reading the rest over a cache costs
@@ -155,7 +156,8 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
     rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
     first: list[torch.Tensor] = []
     for length, group in groupby([request.prompt for request in batch], len):
-        prompts, at_once = list(group), max(TOGETHER // length, 1) if prefix.whole else 1
+        prompts = list(group)
+        at_once = max(TOGETHER // length, 1) if prefix.whole else 1
         for start in range(0, len(prompts), at_once):
             logits = prefix.prefill(prompts[start : start + at_once])
             rows.take(len(first), longest, prefix.cache)
@@ -198,7 +200,8 @@ def _decode_rows(
             return [(request.key, tokens) for request, tokens in zip(batch, continuations)]
         if len(kept) < len(alive):
             rows.keep(kept)
-            lengths, mask = lengths[kept], mask[kept]
+            lengths = lengths[kept]
+            mask = mask[kept]
             alive = [alive[row] for row in kept]
         mask = torch.nn.functional.pad(mask, (0, 1), value=True)
         tokens = torch.tensor([[chosen[row]] for row in kept], device=model.device)
@@ -217,7 +220,8 @@ class _Prefix:
     are read whole."""
 
     def __init__(self, model: PreTrainedModel, longest: int) -> None:
-        self.model, self.longest = model, longest
+        self.model = model
+        self.longest = longest
         self.whole = _reads_whole(model)
         self.forget()
 

@@ -47,7 +47,8 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
             too narrow, because with weights wᵢ and variances vᵢ the mean p has the variance Σ wᵢ²
             vᵢ ≤ max(w) Σ wᵢ vᵢ ≤ max(w) p(1 - p).
     """
-    mean, z = float(np.average(values, weights=weights)), ndtri(0.975)
+    mean = float(np.average(values, weights=weights))
+    z = ndtri(0.975)
     n = len(values) if weights is None else 1 / np.max(weights)
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
@@ -79,7 +80,8 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
         As :func:`mean_interval`; n counts all values.
     """
     if len({len(group) for group in groups}) == 1:  # equal sizes: draw for all groups at once
-        values, of = np.array(groups, dtype=np.float64), np.arange(len(groups))[:, None]
+        values = np.array(groups, dtype=np.float64)
+        of = np.arange(len(groups))[:, None]
         drawn = _drawn(values.shape, seed)
         resampled = np.concatenate(
             [values[of, indices].mean(axis=2).mean(axis=1) for indices in drawn]

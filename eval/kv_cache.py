@@ -30,7 +30,8 @@ class Reserved(DynamicLayer):
         self.capacity = capacity
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.dtype, self.device = key_states.dtype, key_states.device
+        self.dtype = key_states.dtype
+        self.device = key_states.device
         self._all = [
             x.new_empty((*x.shape[:2], self.capacity, x.shape[3]))
             for x in (key_states, value_states)

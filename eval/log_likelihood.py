@@ -44,7 +44,9 @@ class SharedPrefixLM(HFLM):
                 tokens.
         """
         alone = cls.__new__(cls)
-        alone.tokenizer, alone.add_bos_token, alone.custom_prefix_token_id = tokenizer, None, None
+        alone.tokenizer = tokenizer
+        alone.add_bos_token = None
+        alone.custom_prefix_token_id = None
         before, after = alone._encode_pair(context, continuation)
         if not after:
             raise InputError(
@@ -83,10 +85,12 @@ class SharedPrefixLM(HFLM):
     def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
         """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of
         one RoPE scale."""
-        answers, shares = {}, keeps_tokens(self.model)
+        answers = {}
+        shares = keeps_tokens(self.model)
         # Full layers even for sliding-window attention, as only those can be cropped; the mask
         # applies the window.
-        cache, held = DynamicCache(), tuple[int, ...]()
+        cache = DynamicCache()
+        held = tuple[int, ...]()
         for context in sorted(by_context):  # neighbours share the longest prefixes
             # The last token's logits score the first of the answer, so it is read with them.
             stem = context[:-1] if shares else ()
@@ -141,7 +145,8 @@ class SharedPrefixLM(HFLM):
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
-            tokens, scored = self._tensor(answer), scored[: len(answer)]
+            tokens = self._tensor(answer)
+            scored = scored[: len(answer)]
             scores[i] = (
                 float(scored.gather(1, tokens[:, None]).sum()),
                 bool((scored.argmax(-1) == tokens).all()),

@@ -213,7 +213,8 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         InputError: the directory, the file or the hub cannot be read, or a line is not a sample
             (the message names file and line).
     """
-    samples, lines = [], {}
+    samples = []
+    lines = {}
     for where, row in _rows(_task(task).name, data):
         sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
@@ -320,7 +321,9 @@ def aggregate(rows: Iterable[dict]) -> dict:
             100 * row["score"]
         )
     rng = np.random.default_rng(0)
-    tasks, buckets, resampled = {task: {} for task in TASKS}, {}, {}
+    tasks = {task: {} for task in TASKS}
+    buckets = {}
+    resampled = {}
     for name in BUCKETS:
         groups = {task: np.array(scores[name][task]) for task in TASKS if task in scores[name]}
         for task, group in groups.items():

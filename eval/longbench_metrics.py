@@ -24,7 +24,8 @@ def _normalised(text: str) -> list[str]:
 
 def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     """F1 of the two bags of words."""
-    predicted, expected = _normalised(prediction), _normalised(answer)
+    predicted = _normalised(prediction)
+    expected = _normalised(answer)
     common = (Counter(predicted) & Counter(expected)).total()
     if common == 0:
         return 0.0

@@ -74,7 +74,8 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
     def tokens(fillers: int) -> int:
         return len(encode(prompt(fillers)))
 
-    room, shortest = length - MAX_NEW_TOKENS, tokens(0)
+    room = length - MAX_NEW_TOKENS
+    shortest = tokens(0)
     fillers = max(
         (room - shortest) // max(tokens(1) - shortest, 1), 0
     )  # nearly; the exact number is near

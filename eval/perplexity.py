@@ -45,7 +45,8 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
         raise InputError(
             f"the stride is {stride} and the window {length} tokens; the stride must be shorter."
         )
-    spans, scored = [], int(not before)
+    spans = []
+    scored = int(not before)
     for begin in range(0, tokens, stride):
         end = min(begin + length - before, tokens)
         if end > scored:

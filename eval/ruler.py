@@ -85,7 +85,8 @@ def samples(
     spec = TASKS[task]
     encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
     try:
-        samples, budget = _samples_within(length, spec, tokenizer, count, seed, encode), length
+        samples = _samples_within(length, spec, tokenizer, count, seed, encode)
+        budget = length
         while over := [
             s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length
         ]:

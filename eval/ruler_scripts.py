@@ -60,7 +60,8 @@ def generate(
         ModuleNotFoundError: a package is missing.
         InputError: too many questions.
     """
-    script_name, options = recipes()[recipe]["task"], recipes()[recipe]["args"]
+    script_name = recipes()[recipe]["task"]
+    options = recipes()[recipe]["args"]
     texts = module("data.synthetic.constants").TASKS[script_name]
     template = texts["template"] + texts["answer_prefix"]
     # freq_words_extraction makes up length // 50 words and needs four of them.
@@ -161,7 +162,8 @@ class _Supervisor:
                     raise InputError(
                         "a longer prompt has no more tokens with this tokenizer; give another one."
                     )
-                self.characters, self.tokens = len(text), tokens
+                self.characters = len(text)
+                self.tokens = tokens
             return range(tokens)
         except BaseException as error:
             if self.tries is None:

@@ -72,7 +72,8 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str)
     Args:
         what: names the text that the ids are of.
     """
-    most, largest = getattr(tokenizer, _EMBEDDINGS, None), max(ids, default=0)
+    most = getattr(tokenizer, _EMBEDDINGS, None)
+    largest = max(ids, default=0)
     if most is not None and largest >= most:
         raise InputError(
             f"{what} holds {tokenizer.convert_ids_to_tokens(largest)!r}, the tokenizer's token "

@@ -27,7 +27,8 @@ from ..huggingface.embedding import rotary_modules
 
 # How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention
 # factor _ATTENTION.
-_WIDEST, _ATTENTION = 0.3, 0.03
+_WIDEST = 0.3
+_ATTENTION = 0.03
 
 
 class Factors:
@@ -106,7 +107,8 @@ class LearnedRotaryEmbedding(nn.Module):
 
     def __init__(self, stock: nn.Module, factors: Factors, layers: str | None = None) -> None:
         super().__init__()
-        self.stock, self.factors = stock, factors
+        self.stock = stock
+        self.factors = factors
         self._prefix = "" if layers is None else f"{layers}_"
         self._compute = inspect.unwrap(
             type(stock).forward
@@ -136,7 +138,8 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     """
     clex.remove(model)
     model.requires_grad_(False)
-    modules, layers = rotary_modules(model), layer_type(text_config(model.config))
+    modules = rotary_modules(model)
+    layers = layer_type(text_config(model.config))
     learned = [
         (parent, name, LearnedRotaryEmbedding(stock, factors, layers))
         for parent, name, stock in modules

@@ -107,10 +107,8 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         return
     parent, name, rotary = installed
     config = text_config(model.config)
-    factor, extension = (
-        config.max_position_embeddings / rotary.geometry.context_length,
-        getattr(config, EXTENSION),
-    )
+    factor = config.max_position_embeddings / rotary.geometry.context_length
+    extension = getattr(config, EXTENSION)
     apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
     setattr(config, EXTENSION, extension)
     setattr(parent, name, rotary.stock)
@@ -235,10 +233,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
                 tensors.metadata(),
             )
         trained_for = json.loads(metadata["trained_for"])
-        trained, max_factor = (
-            RopeGeometry(**trained_for["geometry"]),
-            int(trained_for["max_factor"]),
-        )
+        trained = RopeGeometry(**trained_for["geometry"])
+        max_factor = int(trained_for["max_factor"])
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
         raise InputError(
             f"{file} does not hold CLEX weights as core.clex.save writes them ({error})."
@@ -252,7 +248,8 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     rotary = ClexRotaryEmbedding(
         nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim
     )
-    rotary.up.data, rotary.down.data = up, down
+    rotary.up.data = up
+    rotary.down.data = down
     return rotary
 
 
@@ -274,7 +271,8 @@ def _is_llama_style(stock: nn.Module) -> bool:
     one layer type."""
     if not hasattr(stock, "inv_freq"):
         return False
-    inv_freq, positions = stock.inv_freq, torch.arange(5, device=stock.inv_freq.device)[None]
+    inv_freq = stock.inv_freq
+    positions = torch.arange(5, device=stock.inv_freq.device)[None]
     expected = stock.attention_scaling * cos_sin(positions, inv_freq)[0]
     cos = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
     return cos.shape == expected.shape and torch.allclose(cos, expected, atol=1e-5)

@@ -44,7 +44,9 @@ class ClexRotaryEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         hidden = amplification * geometry.head_dim
-        self.stock, self.geometry, self.max_factor = stock, geometry, int(max_factor)
+        self.stock = stock
+        self.geometry = geometry
+        self.max_factor = int(max_factor)
         self.up = nn.Parameter(torch.empty(hidden, geometry.pairs))
         self.down = nn.Parameter(torch.zeros(geometry.pairs, hidden))
         # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
@@ -69,7 +71,8 @@ class ClexRotaryEmbedding(nn.Module):
             rows = max(len(draws), len(position_ids))
             positions = positions.expand(rows, -1).gather(1, position_ids.expand(rows, -1))
         else:
-            inv_freq, positions = self.inv_freq(self.factor(position_ids)), position_ids
+            inv_freq = self.inv_freq(self.factor(position_ids))
+            positions = position_ids
         cos, sin = cos_sin(positions, inv_freq.to(x.device))
         return cos.to(x.dtype), sin.to(x.dtype)
 
@@ -156,7 +159,8 @@ class Draws:
         self._begin()
 
     def _begin(self) -> None:
-        self._generator, self._next = torch.Generator().manual_seed(self._seed), 0
+        self._generator = torch.Generator().manual_seed(self._seed)
+        self._next = 0
         # Single-process runs once drew from torch's global generator, after the data loader. This
         # keeps their draws.
         torch.empty((), dtype=torch.int64).random_(generator=self._generator)

@@ -52,7 +52,8 @@ def sizes(config: PreTrainedConfig) -> Sizes:
     """The sizes of a Llama-like model."""
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
-    count, width = sum(parameter.numel() for parameter in model.parameters()), config.hidden_size
+    count = sum(parameter.numel() for parameter in model.parameters())
+    width = config.hidden_size
     per_head = getattr(config, "head_dim", None) or width // config.num_attention_heads
     key_heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     return Sizes(
@@ -77,7 +78,8 @@ def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str,
     Args:
         length: tokens per sequence.
     """
-    count, tokens = size.parameters, length * settings.device_batch
+    count = size.parameters
+    tokens = length * settings.device_batch
     passes = activations(size, tokens, settings.checkpointing, autocast=gpus == 1)
     if gpus > 1:
         states = {"weights": 2 / gpus, "gradients": 4 / gpus, "optimizer": 12 / gpus}
@@ -85,7 +87,8 @@ def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str,
         # A copy of the gradients, and AdamW's denominator.
         update = {"update": 2 * 4 * min(count / gpus, SUB_GROUP)}
     else:
-        states, update = {"weights": 4, "gradients": 4, "optimizer": 8}, {}
+        states = {"weights": 4, "gradients": 4, "optimizer": 8}
+        update = {}
         passes |= {"bfloat16 copy": 2 * count}
     held = {name: share * count for name, share in states.items()}
     peak = held | max(passes, update, key=lambda phase: sum(phase.values()))
@@ -179,11 +182,14 @@ def report(
     Raises:
         InputError: the GPUs cannot divide the batch evenly.
     """
-    gpus, tokens = max(gpus, 1), length * settings.batch * steps
+    gpus = max(gpus, 1)
+    tokens = length * settings.batch * steps
     each = device_batch(settings, gpus)
     peak = memory(size, replace(settings, device_batch=each), length, gpus)
     expected = hours(size, tokens, length, gpus)
-    needed, kind, verdict = sum(peak.values()), " (ZeRO-3)" if gpus > 1 else "", "fits"
+    needed = sum(peak.values())
+    kind = " (ZeRO-3)" if gpus > 1 else ""
+    verdict = "fits"
     if needed > FILLED * memory_of_each:
         verdict = (
             f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or "

@@ -133,7 +133,8 @@ class HeadLoss:
         self.fused = not any(changed)
         if self.fused:
             head = model.get_output_embeddings()
-            self._head, self._logits = head, head.forward
+            self._head = head
+            self._logits = head.forward
             head.forward = self._forward
 
     def kernel(self, device: torch.device) -> str:
@@ -162,14 +163,14 @@ class HeadLoss:
     def _forward(self, hidden: Tensor) -> Tensor:
         if self._labels is None:
             return self._logits(hidden)
-        hidden, weight, bias = hidden.flatten(0, -2), self._head.weight, self._head.bias
+        hidden = hidden.flatten(0, -2)
+        weight = self._head.weight
+        bias = self._head.bias
         kind = hidden.device.type
         if torch.is_autocast_enabled(kind):
             dtype = torch.get_autocast_dtype(kind)
-            hidden, weight, bias = (
-                hidden.to(dtype),
-                weight.to(dtype),
-                None if bias is None else bias.to(dtype),
-            )
+            hidden = hidden.to(dtype)
+            weight = weight.to(dtype)
+            bias = None if bias is None else bias.to(dtype)
         with torch.autocast(kind, enabled=False):
             return summed_loss(hidden, weight, bias, self._labels)

@@ -56,7 +56,8 @@ class PackedSequences(Dataset):
         self._tokens = np.memmap(
             directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape
         )
-        self._total, self._seed = total, seed
+        self._total = total
+        self._seed = seed
 
     def __len__(self) -> int:
         return self._total
@@ -126,7 +127,11 @@ def _write(
     bos: Sequence[int],
 ) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
-    unread, books, count, read, longest = corpus.books(seed), [], 0, 0, 0
+    unread = corpus.books(seed)
+    books = []
+    count = 0
+    read = 0
+    longest = 0
     share = -(-wanted // corpus.count) if corpus.count else wanted
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
@@ -155,7 +160,9 @@ def _write(
                         tokens[first * length : (first + cut) * length], dtype=dtype
                     ).tobytes()
                 )
-                count, read, longest = count + cut, read + 1, max(longest, len(tokens))
+                count += cut
+                read += 1
+                longest = max(longest, len(tokens))
                 bar.update(cut)
                 if cut:
                     content = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}

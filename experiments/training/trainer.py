@@ -63,7 +63,8 @@ class Trainer(SavesWhole):
         data: Dataset,
         facts: dict | None = None,
     ) -> None:
-        self._loss, self.facts = HeadLoss(model), facts or {}
+        self._loss = HeadLoss(model)
+        self.facts = facts or {}
         if (
             arguments.activation_checkpointing
             and model.config._attn_implementation == attention.NAME
@@ -93,7 +94,8 @@ class Trainer(SavesWhole):
         from torch.utils.tensorboard import SummaryWriter
 
         folder = Path(self.args.output_dir)
-        checkpoint, first = last(folder), self.is_world_process_zero()
+        checkpoint = last(folder)
+        first = self.is_world_process_zero()
         done = step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
         if first:
@@ -179,7 +181,8 @@ class Trainer(SavesWhole):
         """Log a step, with the seconds since the previous one, and at the end the whole run."""
         if "loss" in logs:
             now = time.perf_counter()
-            logs["seconds"], self._last_log = now - self._last_log, now
+            logs["seconds"] = now - self._last_log
+            self._last_log = now
             self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
             self._bar.update()
         super().log(logs, start_time)
@@ -196,7 +199,8 @@ class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
     """
 
     def __init__(self, accelerator) -> None:
-        self._accelerator, self.signal = accelerator, 0
+        self._accelerator = accelerator
+        self.signal = 0
 
     def __enter__(self):
         numbers = (signal.SIGINT, signal.SIGTERM)

@@ -27,7 +27,8 @@ def test_agrees_with_scipy_where_nothing_is_zero(extended, pretrained):
 
 
 def test_hand_worked_case():
-    pretrained, extended = [[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]]
+    pretrained = [[0.5, 0.5, 0.0]]
+    extended = [[0.25, 0.25, 0.5]]
     # KL(P_L || P_L') = 2 · 0.5 · ln 2; the unseen interval costs nothing in this direction.
     assert disturbance(extended, pretrained, "released") == pytest.approx([np.log(2)], abs=1e-6)
     # KL(P_L' || P_L): the unseen interval costs 0.5 · ln(0.5 / ε), so it is ε that sets the value.

@@ -53,7 +53,8 @@ def test_dprope_options_reach_the_selection():
 
 @pytest.mark.parametrize("method", sorted(TEMPERED))
 def test_an_attention_factor_is_positive_and_changes_nothing_else(method):
-    plain, ours = scale(SMALL, method, 2), scale(SMALL, method, 2, attention_factor=1.3)
+    plain = scale(SMALL, method, 2)
+    ours = scale(SMALL, method, 2, attention_factor=1.3)
     assert ours.attention_factor == 1.3 and ours.stock is None
     assert (ours.inv_freq == plain.inv_freq).all() and (
         ours.interpolated == plain.interpolated

@@ -10,7 +10,9 @@ from tests.core.geometries import LLAMA2, SMOLLM2
 
 
 def test_histogram_is_that_of_a_loop_over_tensors():
-    pairs, length, intervals = (0, 22, 63), 300, 360
+    pairs = (0, 22, 63)
+    length = 300
+    intervals = 360
     inv_freq = 1 / (10000 ** (torch.arange(0, 128, 2).float() / 128))
     expected = torch.full((len(pairs), intervals), torch.finfo(torch.float16).tiny)
     for row, pair in enumerate(pairs):

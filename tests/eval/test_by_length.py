@@ -54,7 +54,9 @@ def test_generation(monkeypatch, kind):
     """As by full passes, each at the scale of the prompt and of all that may be generated."""
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 8)
     monkeypatch.setattr(generation, "FIRST_PASS", 8)
-    model, text, new = MODELS[kind](), tokens(3 * L)[0].tolist(), 2
+    model = MODELS[kind]()
+    text = tokens(3 * L)[0].tolist()
+    new = 2
     prompts = [*(tuple(text[:count]) for count in (90, 20, 70, 28, 10)), (*text[:20], *text[50:70])]
     requests = [Request(str(number), prompt, new) for number, prompt in enumerate(prompts)]
     answers = dict(generate(model, requests))
@@ -72,7 +74,8 @@ def test_generation(monkeypatch, kind):
 @KINDS
 def test_losses(monkeypatch, kind):
     monkeypatch.setattr(position_loss, "CHUNK", 8)
-    model, text = MODELS[kind](), tokens(3 * L)[0]
+    model = MODELS[kind]()
+    text = tokens(3 * L)[0]
     spans = [(0, 90, 1), (0, 50, 1), (4, 25, 5), (0, 60, 40)]
     losses = [*window_losses(model, text, spans), position_losses(model, text[: L + 2])]
     for found, (begin, end, first) in zip(losses, [*spans, (0, L + 2, 1)]):
@@ -86,7 +89,8 @@ def test_losses(monkeypatch, kind):
 
 @KINDS
 def test_log_likelihoods(kind):
-    stem, model = "a preamble that all of them share, ", MODELS[kind]()
+    stem = "a preamble that all of them share, "
+    model = MODELS[kind]()
     pairs = [
         (stem[:cut] + more, answer)
         for cut in (3, 35)

@@ -72,7 +72,8 @@ def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides
 
 
 def test_stops_and_least_lengths_are_those_of_generate():
-    model, prompt = random_model(), tuple(draw(30))
+    model = random_model()
+    prompt = tuple(draw(30))
     free = one_by_one(model, prompt, 12)
     stop = free[3]
     requests = [
@@ -120,7 +121,9 @@ def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
 
 
 def test_the_batch_keeps_to_its_tokens_and_to_half_as_many_when_memory_runs_out(monkeypatch):
-    model, decode, sizes = random_model(), generation._decode, []
+    model = random_model()
+    decode = generation._decode
+    sizes = []
     requests = [
         Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)
     ]  # of 16 tokens each

@@ -55,7 +55,8 @@ def test_prompts_are_official_to_the_byte():
 
 @pytest.mark.parametrize("max_length", [2, 5, 30, 31])
 def test_the_middle_goes(max_length):
-    text, half = "abcdefghijklmnopqrstuvwxyz 123", max_length // 2
+    text = "abcdefghijklmnopqrstuvwxyz 123"
+    half = max_length // 2
     # 31 tokens with <s>, which counts among the first half and is not decoded.
     cut = text[: half - 1] + text[30 - half :]
     assert truncate_middle(byte_tokenizer("<s> $A"), text, max_length) == (

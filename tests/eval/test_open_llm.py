@@ -144,7 +144,8 @@ def test_log_likelihoods_are_those_of_hflm():
 
 
 def test_what_requests_share_is_read_once(data, model, monkeypatch):
-    read, scored = [], []
+    read = []
+    scored = []
     forward = model.forward
 
     def count(inputs, **options):

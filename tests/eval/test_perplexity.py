@@ -59,7 +59,8 @@ def test_the_two_conventions_by_hand():
 
 def test_a_non_finite_loss_names_its_window(monkeypatch):
     monkeypatch.setattr(position_loss, "CHUNK", 16)
-    model, tokens = random_model(), torch.full((100,), 5)
+    model = random_model()
+    tokens = torch.full((100,), 5)
     with torch.no_grad():
         model.get_input_embeddings().weight[7] = float("nan")
     tokens[72] = 7

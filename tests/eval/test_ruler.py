@@ -100,7 +100,8 @@ def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path, monkeypat
     saved = tmp_path / "tokenizer"
     tokenizer.save_pretrained(saved)
     scripts._find_sentence_model()
-    length, count = 1536, 3
+    length = 1536
+    count = 3
     processes = {}
     for task in ("niah_multikey_1", "vt"):
         options = [
@@ -207,7 +208,8 @@ def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
 def test_overshooting_samples_are_replaced_alone(tokenizer):
     """fwe's script fills the whole length with the prompt; the samples that do leave room stay as
     they are."""
-    length, count = 512, 12
+    length = 512
+    count = 12
     generated = TASKS["fwe"].tokens_to_generate
     raw = [row["input"] for row in scripts.generate("fwe", length, generated, tokenizer, count, 42)]
     fits = [len(tokenizer(prompt).input_ids) + generated <= length for prompt in raw]
@@ -248,7 +250,9 @@ def test_a_length_that_does_not_grow_is_refused(task, tokenizer):
 
 def test_an_interrupt_is_not_swallowed(tokenizer, monkeypatch):
     """The scripts catch everything; a script that then tries again would never end."""
-    original, calls, last = tokenizer.tokenize, [], None
+    original = tokenizer.tokenize
+    calls = []
+    last = None
 
     def tokenize(text):
         calls.append(text)
@@ -301,7 +305,8 @@ def test_aggregate_by_hand():
         (result["average"], 140 / 3, 8, 4),
     ):
         assert (cell["mean"], cell["n"]) == (pytest.approx(mean), n)
-        p, z = mean / 100, 1.959963984540054
+        p = mean / 100
+        z = 1.959963984540054
         width = (
             200 * z * (p * (1 - p) / weighs + z**2 / (4 * weighs**2)) ** 0.5 / (1 + z**2 / weighs)
         )

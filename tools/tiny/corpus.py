@@ -18,10 +18,9 @@ from experiments.training.corpus import in_directory
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
 PAD, EOS = "<pad>", "</s>"
-_PIECES, _PIECE = (
-    6,
-    6000,
-)  # pieces of each book that the tokenizer is learned from, and characters of each
+# pieces of each book that the tokenizer is learned from, and characters of each
+_PIECES = 6
+_PIECE = 6000
 _PROBES = 25  # passages by which another edition of a book is recognised
 
 

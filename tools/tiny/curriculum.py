@@ -147,7 +147,10 @@ class Batches(IterableDataset):
     def __init__(
         self, stages: tuple[Stage, ...], source: Source, seed: int, start: int = 0
     ) -> None:
-        self.stages, self.source, self.seed, self.start = stages, source, seed, start
+        self.stages = stages
+        self.source = source
+        self.seed = seed
+        self.start = start
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return product(range(self.start, steps(self.stages)), range(PARTS))

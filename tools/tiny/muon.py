@@ -36,7 +36,9 @@ class Muon(torch.optim.AdamW):
         betas: tuple[float, float],
         weight_decay: float,
     ) -> None:
-        matrices, others, head = [], [], []
+        matrices = []
+        others = []
+        head = []
         for name, parameter in model.named_parameters():
             inner = parameter.ndim == 2 and "embed" not in name and "lm_head" not in name
             (matrices if inner else head if "lm_head" in name else others).append(parameter)
@@ -66,7 +68,8 @@ class Muon(torch.optim.AdamW):
         for parameter in group["params"]:
             state = self.state[parameter]
             if not state:
-                state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(parameter)
+                state["step"] = torch.zeros(())
+                state["momentum"] = torch.zeros_like(parameter)
             state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
             ahead = parameter.grad.lerp(state["momentum"], MOMENTUM)
             parameter.mul_(1 - group["lr"] * group["weight_decay"])

@@ -67,7 +67,8 @@ def build(config: LlamaConfig, looking_back: int, seed: int) -> Weighted:
     back."""
     torch.manual_seed(seed)
     model = Weighted(config)
-    d, width = config.head_dim, config.hidden_size
+    d = config.head_dim
+    width = config.hidden_size
     # The subspace that tells tokens apart, and for each head that looks back a subspace to write
     # the found token to.
     identity, *spaces = torch.linalg.qr(torch.randn(width, width)).Q.T.split(d)
@@ -92,7 +93,8 @@ def _look_back(
     All tokens share one key vector. Each query is that vector, rotated back by `distance`
     positions.
     """
-    attention, d = model.model.layers[0].self_attn, model.config.head_dim
+    attention = model.model.layers[0].self_attn
+    d = model.config.head_dim
     own = slice(head * d, (head + 1) * d)
     query, key = attention.q_proj.weight[own], attention.k_proj.weight[own]
     query.zero_()
@@ -116,9 +118,11 @@ def _find_again(
     The query is the token and the key is a token's predecessor; each head compares some dimensions
     of the subspace.
     """
-    config, attention = model.config, model.model.layers[1].self_attn
+    config = model.config
+    attention = model.model.layers[1].self_attn
     d = config.head_dim
-    own, pairs = slice(head * d, (head + 1) * d), d // config.num_attention_heads // 2
+    own = slice(head * d, (head + 1) * d)
+    pairs = d // config.num_attention_heads // 2
     dimensions = slice(2 * pairs * head, 2 * pairs * (head + 1))
     # Even the slowest pairs rotate with distance. So each head's queries are rotated back by the
     # middle of its share.

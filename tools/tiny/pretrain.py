@@ -69,7 +69,8 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
     facts = checkpoint.facts(run, *TRAINED_BY)
     last = checkpoint.whole(unfinished, facts)
     files.remove(unfinished / checkpoint.SAVING)
-    source, begin = Source("train", tokens, data), checkpoint.step(last) if last else 0
+    source = Source("train", tokens, data)
+    begin = checkpoint.step(last) if last else 0
     batches = curriculum.Batches(recipe.stages, source, SEED, begin)
     settings = launch.join(training_arguments(recipe, unfinished))
     trainer = checkpoint.SavesWhole(

@@ -38,7 +38,8 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
     from ... import clex  # imports torch, which tables and figures do not need
     from ...huggingface import dynamic, embedding
 
-    factor, by_scale = float(factor), {}
+    factor = float(factor)
+    by_scale = {}
     # The model's own scale is first, so that a model that cannot be scaled stays as it is, and
     # last, because it stays.
     for scale in (factor, *map(float, range(1, math.ceil(factor))), factor):

@@ -17,7 +17,8 @@ TYPES = gguf.GGUFValueType
 def write(file, architecture="llama", alignment=None, more=(), tensors=()):
     """A small file with a field of every type, and tensors of several, one of a length that needs
     padding."""
-    writer, rng = gguf.GGUFWriter(file, architecture), np.random.default_rng(0)
+    writer = gguf.GGUFWriter(file, architecture)
+    rng = np.random.default_rng(0)
     if alignment:
         writer.add_custom_alignment(alignment)
     for key, value in (

@@ -67,7 +67,8 @@ def test_gradients_are_those_of_finite_differences():
     def loss():
         return model(tokens(60), labels=tokens(60), use_cache=False).loss
 
-    step, slopes = 1e-2, []
+    step = 1e-2
+    slopes = []
     with learning(model, factors):
         loss().backward()
         with torch.no_grad():

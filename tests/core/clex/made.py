@@ -14,7 +14,8 @@ GEOMETRY = RopeGeometry(16, 500.0, L)
 
 def matrices(geometry, seed=0, size=0.3):
     generator = torch.Generator().manual_seed(seed)
-    d, pairs = geometry.head_dim, geometry.pairs
+    d = geometry.head_dim
+    pairs = geometry.pairs
     return [
         size * torch.randn(shape, generator=generator).double()
         for shape in ((d, pairs), (pairs, d))

@@ -43,7 +43,8 @@ def test_saved_weights_are_equal_files_extend_a_fresh_model_and_say_their_scale(
 
 
 def test_extending_a_clex_model_starts_again_from_pre_training(tmp_path):
-    model, ids = clex_model(), tokens(40)
+    model = clex_model()
+    ids = tokens(40)
     weights = clex.save(model, tmp_path)
     assert rope_geometry(model) == RopeGeometry(16, 10000.0, L)
     for method, options in (

@@ -33,7 +33,8 @@ def test_the_solution_and_its_gradients_are_those_of_the_plain_recurrence():
         ntk = -exponent / 16 * np.log(500.0) - exponent / 14 * np.log(alpha)
         return down @ torch.tanh(up @ (z + ntk)) - exponent / 14 * 2 / alpha
 
-    z, h = torch.from_numpy(np.log(GEOMETRY.inv_freq)), 0.01
+    z = torch.from_numpy(np.log(GEOMETRY.inv_freq))
+    h = 0.01
     for i in range(300):
         t = 1 + h * i
         a = change(t, z)

@@ -19,7 +19,8 @@ def test_draws_are_those_of_the_authors_class(length):
         rotary(clex_model()),
         *(torch.Generator().manual_seed(0) for _ in range(2)),
     )
-    seen, times = set(), max(length // L, 1)
+    seen = set()
+    times = max(length // L, 1)
     for _ in range(100):
         t, positions = embedding.draw(length, generator)
         seen.add(t)
@@ -37,7 +38,8 @@ def test_draws_are_those_of_the_authors_class(length):
 
 def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
     model = clex_model().train()
-    embedding, ids = rotary(model), torch.arange(40)[None]
+    embedding = rotary(model)
+    ids = torch.arange(40)[None]
     torch.manual_seed(5)
     t, positions = embedding.draw(40)
     angles = np.outer(
@@ -82,7 +84,9 @@ def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_
 
 
 def test_rows_of_a_batch_train_as_each_does_alone():
-    model, ids, samples = clex_model().train(), tokens(40, rows=3), [4, 0, 9]
+    model = clex_model().train()
+    ids = tokens(40, rows=3)
+    samples = [4, 0, 9]
     draws = clex.Draws(1)
     with clex.drawing(model, draws, samples):
         together = model(ids).logits
@@ -95,7 +99,8 @@ def test_rows_of_a_batch_train_as_each_does_alone():
 
 
 def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
-    model, ids = clex_model(), tokens(3 * L)
+    model = clex_model()
+    ids = tokens(3 * L)
     before = full_logits(model, ids)
     rotary(model).down.data.mul_(0.5)
     assert not torch.equal(full_logits(model, ids), before)
@@ -109,13 +114,12 @@ def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
 
 
 def test_a_cache_is_continued_at_one_scale_alone():
-    model, ids = clex_model(), tokens(2 * L)
+    model = clex_model()
+    ids = tokens(2 * L)
     with torch.inference_mode():
         with clex.at_length(model, 2 * L):
-            full, cache = (
-                full_logits(model, ids),
-                model(ids[:, : L - 3], use_cache=True).past_key_values,
-            )
+            full = full_logits(model, ids)
+            cache = model(ids[:, : L - 3], use_cache=True).past_key_values
             rest = model(ids[:, L - 3 :], past_key_values=cache).logits
         assert torch.allclose(rest, full[:, L - 3 :], atol=2e-3)
         cache = model(ids[:, :L], use_cache=True).past_key_values

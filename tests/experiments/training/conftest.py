@@ -28,7 +28,8 @@ def base(tmp_path_factory):
 @pytest.fixture(scope="session")
 def books(tmp_path_factory):
     """Two texts of random words."""
-    folder, rng = tmp_path_factory.mktemp("books"), random.Random(0)
+    folder = tmp_path_factory.mktemp("books")
+    rng = random.Random(0)
     words = ["".join(rng.choices("abcdefghijklm", k=rng.randint(2, 7))) for _ in range(50)]
     for title in ("one", "two"):
         (folder / f"{title}.txt").write_text(" ".join(rng.choices(words, k=800)))

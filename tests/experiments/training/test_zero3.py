@@ -73,7 +73,8 @@ def join_on_cpu():
 
 def held(run):
     """What a trainer holds in memory."""
-    parameter, rotary = run.model.model.layers[0].mlp.up_proj.weight, run.model.model.rotary_emb
+    parameter = run.model.model.layers[0].mlp.up_proj.weight
+    rotary = run.model.model.rotary_emb
     seen = {
         "stage": run.model_wrapped.zero_optimization_stage(),
         "gradients": run.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
@@ -91,7 +92,8 @@ def held(run):
 def one_of_two(rank, seen, arguments, killed_at):
     """What torchrun starts; what it held at the end goes to the file `seen`."""
     os.environ |= rank
-    finish, step = Output.finish, Trainer.training_step
+    finish = Output.finish
+    step = Trainer.training_step
 
     def look(self, run, *rest):
         if rank["RANK"] == "0":
@@ -103,7 +105,8 @@ def one_of_two(rank, seen, arguments, killed_at):
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, *rest)
 
-    Output.finish, Trainer.training_step = look, killed
+    Output.finish = look
+    Trainer.training_step = killed
     join_on_cpu()
     sys.argv = ["finetune", *arguments]
     command_line.run(finetune.main)

@@ -12,7 +12,9 @@ from core.extend import extend
 from experiments.kit import texts
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
-LENGTH, SCORED = 144, 16  # beyond L = 128
+# beyond L = 128
+LENGTH = 144
+SCORED = 16
 
 PROGRAM = """#!{python}
 import json, sys

@@ -153,7 +153,8 @@ def ask_program(engine: str, python: Path, weights: Path, request: dict, folder:
     Raises:
         InputError: the program gives no answer.
     """
-    answer, program = folder / "answer.json", Path(__file__).with_name(PROGRAMS[engine])
+    answer = folder / "answer.json"
+    program = Path(__file__).with_name(PROGRAMS[engine])
     files.write_json(folder / "request.json", request)
     command = [python.absolute(), "-I", program, weights, folder / "request.json", answer]
     try:

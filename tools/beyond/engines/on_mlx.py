@@ -14,10 +14,13 @@ from mlx_lm.utils import load_model
 AT_ONCE = 256  # tokens per pass; their attention to all earlier tokens is held at once
 
 asked = json.loads(Path(sys.argv[2]).read_text())
-ids, scored = asked["ids"], asked["scored"]
+ids = asked["ids"]
+scored = asked["scored"]
 model, _ = load_model(Path(sys.argv[1]))
 model.set_dtype(mx.float32)
-cache, losses, first = make_prompt_cache(model), [], len(ids) - 1 - scored
+cache = make_prompt_cache(model)
+losses = []
+first = len(ids) - 1 - scored
 edges = sorted({*range(0, first, AT_ONCE), *range(first, len(ids) - 1, AT_ONCE), len(ids) - 1})
 for start, end in pairwise(edges):
     inputs = mx.array([ids[start:end]])

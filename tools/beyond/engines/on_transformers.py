@@ -10,7 +10,8 @@ from transformers import AutoModelForCausalLM
 
 model, request, answer = sys.argv[1], *map(Path, sys.argv[2:])
 asked = json.loads(request.read_text())
-ids, scored = torch.tensor([asked["ids"]]), asked["scored"]
+ids = torch.tensor([asked["ids"]])
+scored = asked["scored"]
 loaded = AutoModelForCausalLM.from_pretrained(model, torch_dtype=torch.float32).eval()
 with torch.inference_mode():
     logits = loaded(ids[:, :-1], use_cache=False, logits_to_keep=scored).logits[0].float()

@@ -32,7 +32,8 @@ def answering(rng: random.Random, source: Source, length: int, turns: int) -> Sa
     ] = []  # the friend whose best friend it asks about, and the facts
     for (person, relation), value in values.items():
         statement, question, _ = RELATIONS[relation]
-        subject, facts = person, [statement.format(s=person, o=value)]
+        subject = person
+        facts = [statement.format(s=person, o=value)]
         friend = rng.choice(people)
         if length >= 192 and friend != person and rng.random() < 0.3:
             subject = f"the best friend of {friend}"
@@ -159,7 +160,8 @@ def repetition(rng: random.Random, source: Source, length: int, turns: int) -> S
     while len(said) > 4 and (tokens := source.count(" ".join(said))) > room:
         said = said[: min(len(said) * room // tokens, len(said) - 1)]
     start = rng.randrange(max(len(said) // 3, 1))
-    begin, rest = said[start : start + 2], said[start + 2 :]
+    begin = said[start : start + 2]
+    rest = said[start + 2 :]
     return Sample(" ".join(said), (Turn(f"\nAgain: {' '.join(begin)}", " ".join(rest)),))
 
 
@@ -189,7 +191,8 @@ def completion(rng: random.Random, source: Source, length: int, turns: int) -> S
     )
     asked = [turn[name] for name in seen[:turns]]
     rng.shuffle(asked)
-    code, things = ["# setup", *(lines[name] for name in seen)], words.listed("thing", source.split)
+    code = ["# setup", *(lines[name] for name in seen)]
+    things = words.listed("thing", source.split)
     while cost < length - 28:
         line = f"print({rng.choice(seen)}, {rng.choice(things)})"
         cost += source.count(f"{line}\n")

@@ -66,7 +66,8 @@ def passkey(rng: random.Random, source: Source, length: int, turns: int) -> Samp
     name = rng.choice(("pass key", "pass key", "password", "secret number", "door code"))
     value = words.number(rng, source.split)
     introduction = _INTRODUCTION if length >= 96 and rng.random() < 0.5 else ""
-    fact, turn = template.format(n=name, v=value), Turn(question.format(n=name), value)
+    fact = template.format(n=name, v=value)
+    turn = Turn(question.format(n=name), value)
     before, after = _around(rng, source, length - source.count(introduction + fact + turn.text) - 4)
     return Sample(introduction + before + fact + after, (turn,))
 

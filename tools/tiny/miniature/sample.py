@@ -112,7 +112,8 @@ class Source:
             items: they may be drawn as they are asked for, without end.
             texts: the texts of an item, each tokenised by itself.
         """
-        fitting, cost = [], 0
+        fitting = []
+        cost = 0
         for item in items:
             needed = self.count(*texts(item))
             if len(fitting) >= least and cost + needed > room:

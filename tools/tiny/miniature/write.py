@@ -44,7 +44,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     base = BaseModel(arguments.model)
-    length, tokenizer = base.geometry.context_length, base.tokenizer
+    length = base.geometry.context_length
+    tokenizer = base.tokenizer
     source = Source("eval", tokenizer, [book.text for book in texts.books(texts.SCORED)])
     with files.new(arguments.output) as folder:
         write_longbench(folder / "longbench_e", source, length, arguments.samples, arguments.seed)

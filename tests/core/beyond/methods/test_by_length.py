@@ -50,7 +50,8 @@ def test_each_length_has_its_own_scale(architecture, sizes, of):
 
 
 def test_its_frequencies_are_those_of_the_longest_prompt_and_no_file_states_it(tmp_path):
-    by_length, longest = scale(LLAMA2, "by-length", 4, of=BASELINE), scale(LLAMA2, BASELINE, 4)
+    by_length = scale(LLAMA2, "by-length", 4, of=BASELINE)
+    longest = scale(LLAMA2, BASELINE, 4)
     assert (
         by_length.inv_freq == longest.inv_freq
     ).all() and by_length.attention_factor == longest.attention_factor

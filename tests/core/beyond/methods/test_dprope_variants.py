@@ -21,7 +21,8 @@ def test_every_pair_takes_the_least_disturbing_candidate(geometry):
     taken = scale(geometry, "dprope-candidates", 2).inv_freq
     offered = [scale(geometry, name, 2).inv_freq for name in candidates]
     for pair in range(geometry.pairs):
-        one, longer = slice(pair, pair + 1), 2 * geometry.context_length
+        one = slice(pair, pair + 1)
+        longer = 2 * geometry.context_length
         moved = [
             disturbance(angle_distribution(theta[one], longer), before[one])[0] for theta in offered
         ]

@@ -31,7 +31,8 @@ def test_ntk_and_llama3_are_transformers_own(geometry, factor):
 def test_mrrope_divides_step_by_step(geometry):
     """Each pair between YaRN's limits adds one equal step to log λ, or one that is larger than the
     step before."""
-    factor, yarn = 4, scale(geometry, "yarn", 4)
+    factor = 4
+    yarn = scale(geometry, "yarn", 4)
     changed = np.flatnonzero(~np.isclose(yarn.inv_freq, geometry.inv_freq))
     low, high = changed[0] - 1, np.flatnonzero(yarn.interpolated)[0]
     uniform, progressive = ([0.0] * geometry.pairs for _ in range(2))
@@ -72,7 +73,8 @@ def test_longrope2_divides_by_s_from_the_critical_pair_on():
 
 @ANY
 def test_under_resonance_angles_repeat(geometry):
-    scaling, yarn = scale(geometry, "yarn-resonance", 2), scale(geometry, "yarn", 2)
+    scaling = scale(geometry, "yarn-resonance", 2)
+    yarn = scale(geometry, "yarn", 2)
     periods = np.round(2 * np.pi / scaling.inv_freq)
     np.testing.assert_allclose(np.cos(periods * scaling.inv_freq), 1)
     np.testing.assert_allclose(2 * np.pi / scaling.inv_freq, 2 * np.pi / yarn.inv_freq, atol=0.5)
@@ -106,7 +108,8 @@ def test_a_given_base():
 def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, options, count):
     """Their constant is 20 of the 64 pairs of Llama 3 8B; the rest of their formula is a sum over
     single pairs here."""
-    scaling, expected = scale(geometry, name, 2, **options), geometry.inv_freq
+    scaling = scale(geometry, name, 2, **options)
+    expected = geometry.inv_freq
     for index in range(count):
         share = (
             math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0
