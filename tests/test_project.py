@@ -31,23 +31,6 @@ def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
     assert "-r requirements.lock" in (ROOT / "environment.yml").read_text()
 
 
-def test_make_help_documents_every_target():
-    documented = subprocess.run(
-        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    (phony,) = re.findall(
-        r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    targets = {
-        word for word in phony.replace("\\\n", " ").split() if "$" not in word and "%" not in word
-    }
-    targets -= {"$(TABLES:%=table_%)", "$(FIGURES:%=fig_%)"}
-    for kind, prefix in (("tables", "table_"), ("figures", "fig_")):
-        targets |= {prefix + file.stem for file in (ROOT / kind).glob("[a-z]*.py")}
-    for target in targets:
-        assert re.search(rf"^  {target}\s+\S", documented, re.MULTILINE), target
-
-
 def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
     python, trap = tmp_path / "bin" / "python", tmp_path / "trap"
     python.parent.mkdir()
