@@ -29,8 +29,8 @@ import torch
 from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, GenerationConfig, PreTrainedModel
 
-from core.clex import at_length, factor_for
 from core.errors import InputError, NonFiniteError
+from core.huggingface.dynamic import at_length, scale_for
 from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as
@@ -86,7 +86,7 @@ def generate(
     """
 
     def scale(request: Request) -> int | bytes:
-        return factor_for(model, _capacity(request))
+        return scale_for(model, _capacity(request))
 
     requests = sorted(requests, key=scale)
     if not keeps_tokens(model):

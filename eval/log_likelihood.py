@@ -11,8 +11,8 @@ from accelerate.utils.memory import should_reduce_batch_size
 from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedTokenizerBase
 
-from core.clex import at_length, factor_for
 from core.errors import InputError
+from core.huggingface.dynamic import at_length, scale_for
 from eval import special_tokens
 from eval.kv_cache import keeps_tokens, shared_prefix
 
@@ -73,7 +73,7 @@ class SharedPrefixLM(HFLM):
                 )
             # A text that is too long loses its beginning, and its last token is never read.
             kept = (context + continuation)[-(self.max_length + 1) :]
-            scale = factor_for(self.model, len(kept) - 1)
+            scale = scale_for(self.model, len(kept) - 1)
             by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
             longest[scale] = max(longest[scale], len(kept) - 1)
         answers = {}

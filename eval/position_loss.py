@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from core.clex import at_length
 from core.errors import NonFiniteError
+from core.huggingface.dynamic import at_length
 
 CHUNK = 1024
 

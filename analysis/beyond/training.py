@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.results import Results, read
+from analysis.results import Entries, Results, read
 from analysis.scores import stacked
 from analysis.settings import Setting
 from core import rope
@@ -40,7 +40,7 @@ def gaps(results: Results) -> list[Gap]:
             same order did not.
     """
     folder = results.folder / results.model.name
-    alike: dict[tuple, list[dict]] = {}
+    alike: dict[tuple, list[Entries]] = {}
     for run in map(read, sorted(folder.rglob("finetune/*.json"))):
         if run["length"] > results.model.context_length and "rate" not in run:
             key = run["factor"], run["length"], run["batch"], run["steps"], run["seed"]
@@ -55,7 +55,7 @@ def gaps(results: Results) -> list[Gap]:
     return found
 
 
-def _check(runs: list[dict]) -> None:
+def _check(runs: list[Entries]) -> None:
     for run in runs:
         if len(run["losses"]) != run["steps"]:
             count = len(run["losses"])

@@ -3,9 +3,7 @@
 # ruff: noqa: F401  (what others use)
 from .model import (
     FILE,
-    at_length,
     drawing,
-    factor_for,
     fixed,
     from_weights,
     install,

@@ -7,17 +7,17 @@ Training draws a factor t and random positions up to t times the sequence length
 learns all factors. Each forward pass has one draw; within :func:`drawing` each sample has its own.
 
 Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless
-:func:`at_length` states another. Use :func:`at_length` where a result must not depend on what else
-is in the batch, and where a text is read in chunks or continued: what a cache holds was computed at
-one t, and a pass at another is refused.
+:func:`core.huggingface.dynamic.at_length` states another. Use it where a result must not depend on
+what else is in the batch, and where a text is read in chunks or continued: what a cache holds was
+computed at one t, and a pass at another is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from transformers import PreTrainedModel
 from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
-from ..huggingface import dynamic
 from ..huggingface.configuration import EXTENSION, text_config
 from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
 from .rotary import ClexRotaryEmbedding, Draws, cos_sin
@@ -118,49 +117,23 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
         setattr(parent, name, rotary)
 
 
-def factor_for(model: nn.Module, length: int) -> int | bytes:
-    """The t for an input of `length` tokens; without CLEX, what :func:`dynamic.frequencies` says.
-
-    Inputs for which it is equal may share a batch or a cache.
-    """
-    installed = _installed(model)
-    return installed[2].factor_at(length) if installed else dynamic.frequencies(model, length)
-
-
-def at_length(model: nn.Module, length: int) -> AbstractContextManager[None]:
-    """Inside the context, every evaluation pass has the scale of an input of `length` tokens.
-
-    A model whose RoPE does not follow the length stays as it is.
-    """
-    if not is_installed(model):
-        return dynamic.fixed(model, length)
-    return _setting(model, "pinned", lambda rotary: rotary.factor_at(length))
-
-
-def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> AbstractContextManager[None]:
+@contextmanager
+def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[None]:
     """Inside the context, row r of every training pass has the t and positions drawn for sample
     `samples[r]`.
 
     A model without CLEX stays as it is.
     """
-    return _setting(model, "drawn", lambda rotary: partial(draws.of, samples))
-
-
-@contextmanager
-def _setting(
-    model: nn.Module, attribute: str, value: Callable[[ClexRotaryEmbedding], object]
-) -> Iterator[None]:
-    """Inside the context, an attribute of the model's CLEX embedding has another value."""
-    if (installed := _installed(model)) is None:
+    installed = _installed(model)
+    if installed is None:
         yield
         return
     rotary = installed[2]
-    before = getattr(rotary, attribute)
-    setattr(rotary, attribute, value(rotary))
+    rotary.drawn = partial(draws.of, samples)
     try:
         yield
     finally:
-        setattr(rotary, attribute, before)
+        rotary.drawn = None
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> None:

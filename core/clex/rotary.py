@@ -101,6 +101,10 @@ class ClexRotaryEmbedding(nn.Module):
         """t = ⌈length / L⌉, at most max_factor."""
         return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
 
+    def for_length(self, length: int) -> dict[str, int]:
+        """See :mod:`core.huggingface.dynamic`."""
+        return {"pinned": self.factor_at(length)}
+
     def factor(self, position_ids: torch.Tensor) -> int:
         """The t of a forward pass in evaluation; InputError if keys in a cache were computed at
         another."""
@@ -108,7 +112,8 @@ class ClexRotaryEmbedding(nn.Module):
         t = self.pinned or self.factor_at(last + 1)
         if first and not self.pinned and self.factor_at(first) != t:
             raise InputError(
-                "a cached text outgrows CLEX's scale; set one for all of it by core.clex.at_length."
+                "a cached text outgrows CLEX's scale; set one for all of it by "
+                "core.huggingface.dynamic.at_length."
             )
         return t
 

@@ -1,18 +1,17 @@
 """RoPE whose frequencies follow the length of the input: stock `dynamic` and two-list `longrope`,
-and ours.
+CLEX, and methods by length.
 
 Transformers chooses them in each forward pass by that pass's last position, and `dynamic` keeps
 those of a long input for shorter ones after it. Keys in one cache would then be rotated by
 different frequencies, and a score would depend on what was read before. So an evaluation fixes them
-for each input.
+for each input by :func:`at_length`.
 
-A method that scales by length (:mod:`core.beyond.methods.by_length`) gives an embedding the
-attribute `by_length`: L, and the :func:`state` at each scale up to s.
+An embedding of this project that follows the length has a function `for_length`: from a number of
+tokens to the attributes, by name, that the embedding has for an input of so many.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,9 +22,11 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 _FOLLOWING = ("dynamic", "longrope")
 
 
-def frequencies(model: nn.Module, length: int) -> bytes:
-    """What an input of `length` tokens makes of all embeddings that follow it; empty if none
-    does."""
+def scale_for(model: nn.Module, length: int) -> bytes:
+    """What an input of `length` tokens makes of all embeddings that follow it; empty if none does.
+
+    Inputs for which it is equal may share a batch or a cache.
+    """
     values = [value for _, state in _following(model, length) for value in state.values()]
     return b"".join(
         x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values
@@ -33,8 +34,11 @@ def frequencies(model: nn.Module, length: int) -> bytes:
 
 
 @contextmanager
-def fixed(model: nn.Module, length: int) -> Iterator[None]:
-    """Inside the context, every pass has the frequencies of an input of `length` tokens."""
+def at_length(model: nn.Module, length: int) -> Iterator[None]:
+    """Inside the context, every evaluation pass has the frequencies of an input of `length` tokens.
+
+    A model whose RoPE does not follow the length stays as it is.
+    """
     before = []
     try:
         for rotary, wanted in list(_following(model, length)):
@@ -61,9 +65,8 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
     """(embedding, the attributes that it has for an input of `length` tokens) of those that follow
     the length."""
     for module in model.modules():
-        if hasattr(module, "by_length"):
-            context_length, states = module.by_length
-            yield module, states[min(max(math.ceil(length / context_length), 1), max(states))]
+        if hasattr(module, "for_length"):
+            yield module, module.for_length(length)
         kinds = getattr(module, "rope_type", None)
         of_layers = kinds if isinstance(kinds, dict) else {None: kinds}
         fixed = {

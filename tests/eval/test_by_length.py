@@ -7,7 +7,7 @@ import pytest
 import torch
 from lm_eval.api.instance import Instance
 
-from core import clex
+from core.huggingface import dynamic
 from eval import generation, position_loss
 from eval.generation import Request, generate
 from eval.log_likelihood import SharedPrefixLM
@@ -106,7 +106,7 @@ def test_log_likelihoods(kind):
     factors = set()
     for (context, answer), (value, _) in zip(pairs, found):
         ids = torch.tensor(lm.tok_encode(context + answer))[-(lm.max_length + 1) :]
-        factors.add(clex.factor_for(model, len(ids) - 1))
+        factors.add(dynamic.scale_for(model, len(ids) - 1))
         scores = logits(model, ids[:-1], len(ids) - 1).log_softmax(-1)
         assert value == pytest.approx(
             scores.gather(1, ids[1:, None])[-len(answer) :].sum().item(), abs=1e-2

@@ -50,7 +50,11 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
             dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)
         ]
     for index, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
-        rotary.by_length = (
-            geometry.context_length,
-            {scale: states[index] for scale, states in by_scale.items()},
-        )
+        states = {scale: of_all[index] for scale, of_all in by_scale.items()}
+        rotary.for_length = partial(_state, geometry.context_length, states)
+
+
+def _state(context_length: int, states: dict[float, dict], length: int) -> dict:
+    """An embedding's state at the scale of a prompt of `length` tokens."""
+    scale = max(math.ceil(length / context_length), 1)
+    return states[min(scale, max(states))]

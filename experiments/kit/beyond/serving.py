@@ -9,6 +9,7 @@ from huggingface_hub.utils import httpx
 
 from core import clex, rope
 from core.errors import InputError
+from core.huggingface import dynamic
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
 from eval.beyond.endpoint import Endpoint
@@ -100,7 +101,8 @@ class Serving:
         if (Path(self.base.source) / clex.FILE).is_file():
             return True
         model = skeleton(self.base.config)
-        return clex.factor_for(model, 1) != clex.factor_for(model, 2 * self.base.stated_length)
+        longest = 2 * self.base.stated_length
+        return dynamic.scale_for(model, 1) != dynamic.scale_for(model, longest)
 
     def facts(self, run: dict) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records

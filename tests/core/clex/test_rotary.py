@@ -8,6 +8,7 @@ import torch
 from core import clex
 from core.clex import ode
 from core.errors import InputError
+from core.huggingface import dynamic
 from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 
 
@@ -117,7 +118,7 @@ def test_a_cache_is_continued_at_one_scale_alone():
     model = clex_model()
     ids = tokens(2 * L)
     with torch.inference_mode():
-        with clex.at_length(model, 2 * L):
+        with dynamic.at_length(model, 2 * L):
             full = full_logits(model, ids)
             cache = model(ids[:, : L - 3], use_cache=True).past_key_values
             rest = model(ids[:, L - 3 :], past_key_values=cache).logits
