@@ -82,8 +82,7 @@ class RopeGeometry:
         """λ_i = 2π/θ_i in positions, float64 [pairs]."""
         return 2 * np.pi / self.inv_freq
 
-    @property
-    def plain_base(self) -> float:
+    def check_base(self) -> float:
         """The base, for a method that changes it; InputError if RoPE was scaled before, for θ_i
         then has none."""
         if self.frequencies is not None:

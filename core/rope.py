@@ -21,18 +21,28 @@ from . import methods  # noqa: F401  (registers them)
 from .angles import MAX_LENGTH
 from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
-from .methods.registry import (  # noqa: F401  (what others use)
-    BASELINE,
-    METHODS,
-    ORIGINAL,
-    PROPOSED,
-    TIME_REFERENCE,
-    Method,
-    Style,
-    check_fixed,
-    get,
-    register,
-)
+from .methods.registry import METHODS, Method, Style, check_fixed, get, register
+from .roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE
+
+__all__ = [
+    "BASELINE",
+    "METHODS",
+    "ORIGINAL",
+    "PROPOSED",
+    "TIME_REFERENCE",
+    "Method",
+    "Option",
+    "RopeGeometry",
+    "RopeScaling",
+    "Style",
+    "all_options",
+    "check_fixed",
+    "get",
+    "method_options",
+    "named_files",
+    "register",
+    "scale",
+]
 
 
 def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:

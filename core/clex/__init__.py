@@ -1,6 +1,5 @@
 """CLEX (Chen et al. 2023): its neural ODE, its rotary embedding, and both in a loaded model."""
 
-# ruff: noqa: F401  (what others use)
 from .model import (
     FILE,
     drawing,
@@ -14,3 +13,18 @@ from .model import (
     save,
 )
 from .rotary import ClexRotaryEmbedding, Draws
+
+__all__ = [
+    "FILE",
+    "ClexRotaryEmbedding",
+    "Draws",
+    "drawing",
+    "fixed",
+    "from_weights",
+    "install",
+    "is_installed",
+    "narrow",
+    "remove",
+    "restore",
+    "save",
+]

@@ -11,7 +11,7 @@ from .registry import register
 def _start_clex(model, geometry: RopeGeometry, factor: float):
     from .. import clex  # imports torch, which tables and figures do not need
 
-    geometry.plain_base  # noqa: B018 (it starts from NTK-aware scaling)
+    geometry.check_base()  # it starts from NTK-aware scaling
     return clex.install(model, geometry, factor)
 
 
@@ -33,5 +33,5 @@ def clex(
     """
     from ..clex import from_weights  # imports torch, which tables and figures do not need
 
-    geometry.plain_base  # noqa: B018
+    geometry.check_base()
     return from_weights(geometry, factor, weights)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..disturbance import select_interpolated, strategy_disturbance
 from ..geometry import RopeGeometry, RopeScaling
+from ..roles import PROPOSED
 from .per_pair import interpolate
-from .registry import PROPOSED, register
+from .registry import register
 
 
 @register(

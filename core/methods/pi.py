@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..geometry import RopeGeometry, RopeScaling
+from ..roles import ORIGINAL, TIME_REFERENCE
 from .per_pair import interpolate
-from .registry import ORIGINAL, TIME_REFERENCE, register
+from .registry import register
 
 
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
-from ..roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE  # noqa: F401
 
 Style = tuple[str, object]  # a colour, and a line style as matplotlib understands it
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
-from .registry import BASELINE, register
+from ..roles import BASELINE
+from .registry import register
 
 
 @register(BASELINE, "YaRN", published=True, styles=(("#0072B2", "-."),))

@@ -8,7 +8,8 @@ from functools import partial
 
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.registry import METHODS, ORIGINAL, get, register
+from ...methods.registry import METHODS, get, register
+from ...roles import ORIGINAL
 
 
 def _label(options: dict) -> str | None:

@@ -12,8 +12,9 @@ from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.per_pair import interpolate
-from ...methods.registry import BASELINE, METHODS, ORIGINAL, TIME_REFERENCE, get, register
+from ...methods.registry import METHODS, get, register
 from ...methods.yarn import yarn_temperature
+from ...roles import BASELINE, ORIGINAL, TIME_REFERENCE
 
 
 @register(

@@ -27,7 +27,7 @@ def ntk_aware(geometry: RopeGeometry, factor: float) -> RopeScaling:
             "NTK-aware scaling needs at least two pairs; this model rotates one. Use another "
             "method."
         )
-    base = geometry.plain_base * factor ** (geometry.head_dim / (geometry.head_dim - 2))
+    base = geometry.check_base() * factor ** (geometry.head_dim / (geometry.head_dim - 2))
     return _rebased(geometry, base, np.arange(geometry.pairs) == geometry.pairs - 1)
 
 
@@ -44,7 +44,7 @@ def ntk_critical(geometry: RopeGeometry, factor: float) -> RopeScaling:
             "the critical base needs a context of more than 2π tokens; use another method."
         )
     longer = geometry.context_length * factor
-    base = geometry.plain_base ** (
+    base = geometry.check_base() ** (
         np.log(longer / (2 * np.pi)) / np.log(geometry.context_length / (2 * np.pi))
     )
     return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
@@ -61,7 +61,7 @@ def abf(geometry: RopeGeometry, factor: float, *, base: float) -> RopeScaling:
     Args:
         base: the new base, such as 500000.
     """
-    check_number(base, "the raised base", above=geometry.plain_base)
+    check_number(base, "the raised base", above=geometry.check_base())
     return _rebased(geometry, base, np.zeros(geometry.pairs, dtype=bool))
 
 
