@@ -1,4 +1,4 @@
-"""Variants of the paper's method, each with another rule for what to do with a pair."""
+"""Other rules for which pairs to divide, by the disturbance or by the wavelength."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def dprope_significant(
     convention: str = "released",
     attention_factor: float = 1.0,
 ) -> RopeScaling:
-    """DPRoPE without a threshold or n̂ set by hand: interpolate where the margin D_E − D_I exceeds
-    its own noise.
+    """DPRoPE with a threshold for each pair: interpolate where the margin D_E − D_I exceeds its own
+    noise.
 
     A pair is interpolated if finite counts alone would give so large a margin (see
     :func:`margin_noise`) with a probability below `level` / pairs, by a one-sided normal test. Over
@@ -132,7 +132,7 @@ def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
 
 @register(
     "dprope-covered",
-    "DPRoPE, covered",
+    "YaRN without blend",
     styles=(("#661100", (0, (3, 1))), ("#CCBB44", (0, (1, 1.5)))),
 )
 def dprope_covered(
@@ -142,15 +142,15 @@ def dprope_covered(
     covered_length: int | None = None,
     attention_factor: float | None = None,
 ) -> RopeScaling:
-    """DPRoPE with nothing set by hand: interpolate the pairs that do not turn a full circle in
-    pre-training, λ_i > L.
+    """YaRN without its blend: divide what is slower than the context, λ_i > L, and keep the rest.
 
-    Here λ_i is the wavelength. Extrapolation would show these pairs angles that were never seen,
-    and only for them does the disturbance exceed its noise by orders of magnitude. The attention
-    factor is YaRN's.
+    It is YaRN with a blend of no width, α = β = 1, and YaRN's attention factor. A pair of
+    wavelength λ_i > L does not turn a full circle in pre-training, so extrapolation would show it
+    angles that were never seen. For these pairs alone the disturbance exceeds its noise by orders
+    of magnitude.
 
     Args:
-        covered_length: the length that pre-training really covered; by default L.
+        covered_length: the length that pre-training really covered, in place of L.
         attention_factor: by default YaRN's 0.1·ln s + 1.
     """
     longest = geometry.context_length
