@@ -19,6 +19,7 @@ import jinja2
 
 from analysis import results
 from analysis.claims.statement import VERDICTS
+from analysis.numbers import number
 from analysis.results import Results
 from core import discovery, files, rope
 from core.errors import InputError
@@ -102,6 +103,7 @@ def overall_pages(tested: list) -> Pages:
     measured = {each.model.name: each for each in results.every()}
     names = {
         "outcomes": outcomes(tested),
+        "held": held(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "missed": paper_and_code.missed,
         "best_epsilon": paper_and_code.best_epsilon(),
@@ -136,6 +138,26 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
         )
         if one.model:
             models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
+    return by_claim
+
+
+def held(tested: list) -> dict[str, dict[str, list[str]]]:
+    """By claim and rival, where a claim that does not hold does hold against that rival: the
+    difference on each such model, at the least factor."""
+    by_claim: dict[str, dict[str, list[str]]] = {}
+    for one in (one for claim in tested for one in claim):
+        if not one.verdict.startswith("does not hold"):
+            continue
+        against: dict[str, list] = {}
+        for statement in one.statements:
+            _, minus, rival = statement.what.partition(" minus ")
+            if minus:
+                against.setdefault(rival, []).append(statement)
+        for rival, statements in against.items():
+            if all(each.verdict.startswith("holds") for each in statements):
+                first = statements[0]
+                difference = number(first.interval.mean, first.digits, first.signed)
+                by_claim.setdefault(one.claim.text, {}).setdefault(rival, []).append(difference)
     return by_claim
 
 

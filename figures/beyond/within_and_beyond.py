@@ -1,67 +1,158 @@
 """Loss of each method minus YaRN's, within the context length and beyond it.
 
-Beyond the paper, without training, at the least factor. A small point is a text, a bar the mean
-over texts; left of zero is less loss than YaRN. What a method loses in both columns alike it loses
-everywhere, not by extending. The axis is compressed away from zero.
+Beyond the paper, at the least factor. Untrained methods are compared with untrained YaRN, and
+fine-tuned ones with fine-tuned YaRN, on the same texts. A small point is a text, a large mark the
+mean over texts with its 95 % interval; left of zero is less loss than YaRN. A mean that lies
+further off stands at the edge, with its number. What a method loses in both columns alike it loses
+everywhere, not by extending.
 """
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from collections.abc import Iterable
 
-from analysis.beyond import learned, loss_by_position
-from analysis.comparison import Row
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.beyond import loss_by_position
+from analysis.beyond.loss_by_position import BEYOND, WITHIN
+from analysis.comparison import Comparison, agree, compared
+from analysis.numbers import number
 from analysis.results import Model, Results
+from analysis.scores import Score
 from core import rope
 
+TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}
 BASELINE = rope.METHODS[rope.BASELINE].title
-OWN, OTHER = "#D55E00", "#0072B2"
-TICKS = (-0.05, 0, 0.05, 1)
+OWN = rope.METHODS[rope.PROPOSED].title
+ORANGE, BLUE = "#D55E00", "#0072B2"  # the paper's method; others
+MARKS = {"untrained": "o", "fine-tuned": "D"}
+
+Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by a key of TITLES
 
 
 def build(results: Results) -> Figure:
-    """Two columns of points, the method with the least loss beyond L above."""
+    """A line for each method of README's table, at the least factor that has two of them.
+
+    Raises:
+        NotMeasured: there is no record of one of them beside the baseline's.
+    """
     for factor in loss_by_position.measured_factors(results):
-        rows = loss_by_position.sampled(results, factor) or loss_by_position.untrained(
+        shown = settings(results.model, factor)
+        untrained = loss_by_position.sampled(results, factor) or loss_by_position.untrained(
             results, factor
         )
-        baseline, methods = rows.find(rope.BASELINE, {}), learned.methods(results, rows)
-        if baseline and len(methods) > 1:
-            break
-    else:
-        raise results.lacks(
-            f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
-        )
-    methods.sort(key=lambda row: -loss_by_position.gap(row, baseline).mean)
-    figure, columns = plt.subplots(
-        1, 2, figsize=(4.8, 0.7 + 0.2 * len(methods)), sharex=True, sharey=True
+        gaps = _gaps(untrained, shown)
+        if len(gaps) > 1:
+            fine_tuned = _gaps(_fine_tuned(results, factor, untrained), shown)
+            return _figure({"untrained": gaps, "fine-tuned": fine_tuned})
+    raise results.lacks(
+        f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
     )
-    for axes, where in zip(columns, (loss_by_position.WITHIN, loss_by_position.BEYOND)):
-        for line, row in enumerate(methods):
-            gap = loss_by_position.gap(row, baseline, where)
-            colour = OWN if row.setting.method == rope.PROPOSED else OTHER
-            axes.scatter(
-                gap.texts, [line] * len(gap.texts), s=9, alpha=0.45, color=colour, linewidths=0
-            )
-            axes.plot([gap.mean] * 2, [line - 0.3, line + 0.3], color="black", linewidth=1.5)
+
+
+def settings(model: Model, factor: float) -> dict[str, tuple[str, dict]]:
+    """The methods of README's table, each a method and its options, by their names there."""
+    shown = {_title(name): (name, {}) for name in ("longrope2", rope.BASELINE, "dprope-covered")}
+    if factor in model.n_hat:
+        shown[f"{OWN}, the paper's setting"] = (rope.PROPOSED, {"n_hat": model.n_hat[factor]})
+    shown[f"{OWN}, least change"] = (rope.PROPOSED, {})
+    return shown | {_title(name): (name, {}) for name in (rope.TIME_REFERENCE, rope.ORIGINAL)}
+
+
+def axis_end(means: Iterable[float]) -> float:
+    """Where a linear axis ends so that half of the means other than 0 are in its inner half."""
+    return 2 * float(np.median([abs(mean) for mean in means if mean] or [0.01]))
+
+
+def _title(method: str) -> str:
+    return rope.METHODS[method].title
+
+
+def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:
+    """The fine-tuned settings on the texts of the untrained ones."""
+
+    def same_texts(run: dict) -> bool:
+        return agree(run, untrained.first)
+
+    return compared(results, "loss_by_position", True, of=same_texts, twins=False, factor=factor)
+
+
+def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
+    """Of the settings that there are, the baseline included, the loss minus the baseline's."""
+    baseline = rows.find(rope.BASELINE, {})
+    if baseline is None:
+        return {}
+    found = {name: rows.find(method, options) for name, (method, options) in shown.items()}
+    return {
+        name: {where: loss_by_position.gap(row, baseline, where) for where in TITLES}
+        for name, row in found.items()
+        if row
+    }
+
+
+def _figure(by_state: dict[str, Gaps]) -> Figure:
+    """Two columns, the untrained mark of a line above its fine-tuned one."""
+    names = list(by_state["untrained"])
+    states = [state for state, gaps in by_state.items() if gaps]
+    scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
+    edge = axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
+    least = min(min(score.texts) for score in scores)
+    height = 0.9 + (0.1 + 0.12 * len(states)) * len(names)
+    figure, columns = plt.subplots(1, 2, figsize=(5.6, height), sharex=True, sharey=True)
+    for axes, (where, title) in zip(columns, TITLES.items()):
+        axes.set_title(title)
         axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_title(where.replace("L", "its context"))
-        axes.set_xscale("symlog", linthresh=0.05)
-        axes.set_xticks(TICKS, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in TICKS])
-        axes.xaxis.set_minor_locator(NullLocator())
+        axes.grid(visible=False, axis="y")
+        axes.xaxis.set_major_formatter("{x:g}")
+        for index, state in enumerate(states):
+            lower = 0.4 * index - 0.2 * (len(states) - 1)
+            for line, name in enumerate(names):
+                if name in by_state[state]:
+                    colour = ORANGE if name.startswith(OWN) else BLUE
+                    score = by_state[state][name][where]
+                    _draw(axes, line + lower, score, edge, colour=colour, state=state)
+    columns[0].set_xlim(max(least, -edge) - 0.05 * edge, 1.05 * edge)
+    columns[0].set_ylim(len(names) - 0.5, -0.5)
+    columns[0].set_yticks(range(len(names)), names)
     figure.supxlabel(f"loss minus {BASELINE}'s (nats per token)", fontsize=8)
-    columns[0].set_yticks(range(len(methods)), [name(row, results.model) for row in methods])
+    colours = {f"{OWN}, the paper's method": ORANGE, "other methods": BLUE}
+    legend = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    legend += [_mark(state, "black", label=state, linestyle="none") for state in states]
+    figure.legend(handles=legend, loc="outside upper center", ncols=len(legend))
     return figure
 
 
-def name(row: Row, model: Model) -> str:
-    """A method's name without symbols."""
-    n_hat = row.setting.option("n_hat")
-    if row.setting.method != rope.PROPOSED or not row.setting.plain("n_hat"):
-        return row.setting.name
-    words = {None: "least change", model.n_hat.get(row.setting.factor): "the paper's setting"}
-    return (
-        f"{rope.METHODS[rope.PROPOSED].title}, {words[n_hat]}"
-        if n_hat in words
-        else row.setting.name
+def _draw(axes: Axes, line: float, score: Score, edge: float, colour: str, state: str) -> None:
+    """A setting's texts and mean, or an arrow at the edge beside the number of a mean beyond it."""
+    if abs(score.mean) > edge:
+        right = score.mean > 0
+        place = (edge if right else -edge, line)
+        arrow = _mark(state, colour, [place[0]], [line])
+        arrow.set_marker(">" if right else "<")
+        axes.add_line(arrow)
+        axes.annotate(
+            number(score.mean, 2, sign=True),
+            place,
+            xytext=(-5 if right else 5, 0),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="center",
+            fontsize=7,
+            color=colour,
+        )
+        return
+    texts = np.clip(score.texts, -edge, edge)
+    axes.scatter(texts, [line] * len(texts), s=8, alpha=0.35, color=colour, linewidths=0)
+    if score.low is not None:
+        axes.plot([score.low, score.high], [line, line], color="black", linewidth=1)
+    axes.add_line(_mark(state, colour, [score.mean], [line]))
+
+
+def _mark(state: str, colour: str, x=(), y=(), **more) -> Line2D:
+    """A state's mark, hollow where nothing was trained."""
+    face = "white" if state == "untrained" else colour
+    return Line2D(
+        x, y, marker=MARKS[state], color=colour, markerfacecolor=face, markersize=4.5, **more
     )

@@ -76,6 +76,36 @@ class View(model_view.View):
             *(find(rows, "the sample of texts", each, None) for each in (name, than)), where
         )
 
+    def fine_tuning(self, folder: str, where: str = BEYOND_L) -> Score:
+        """What a fine-tune changed of the loss, paired by text; its only scored record is in a
+        folder of beyond/.
+
+        Raises:
+            InputError: there is no such record, or not the same method's on these texts untrained.
+        """
+        place = self.results.folder / self.model.name / BEYOND / folder / "loss_by_position"
+        runs = [read(file) for file in place.glob("*.json")]
+        if len(runs) != 1:
+            raise InputError(f"{len(runs)} records in {place}, not one.")
+        tuned = Row(Setting.of(runs[0]), tuple(runs))
+        rows = loss_by_position.sampled(self.results, tuned.setting.factor)
+        untrained = find(rows, "the sample of texts", tuned.setting.name, None)
+        if not agree(tuned.first, untrained.first):
+            raise InputError(f"{place} is of other texts than {tuned.setting.name} untrained.")
+        return loss_by_position.gap(tuned, untrained, where)
+
+    def gained(self, tuned: str, untrained: str, factor: float) -> Score:
+        """The loss of a fine-tuned row minus that of one without training, beyond L, paired by
+        text."""
+        after = self.row("loss_by_position", tuned, trained=True, factor=factor)
+        before = self.row("loss_by_position", untrained, factor=factor)
+        return loss_by_position.gap(after, before)
+
+    def temperature(self, name: str) -> float:
+        """What a row without training multiplies queries and keys by; 1 if nothing."""
+        setting = self.row("loss_by_position", name).setting
+        return setting.scaling(self.model.geometry).attention_factor
+
     def training_gaps(self, name: str) -> list[float]:
         """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats
         per token).
