@@ -73,6 +73,7 @@ def copy(tmp_path_factory):
         (folder / file[1]).write_text(block[file.end() :])
     (readme,) = python_blocks("README.md")  # the package is built and installed by test_package.py
     readme = readme.replace("dprope.extend", "core.extend").replace("Qwen/Qwen2.5-0.5B", "mymodel")
+    readme = readme.replace("n_hat=40", "n_hat=10")  # 5/8 of its 16 dimensions a head
     steps = {"README": functools.partial(exec, readme, {})}
     steps |= {command: functools.partial(run, *command.split()) for command in COMMANDS}
     for library in ("matplotlib.pyplot", "pandas", "scipy.stats"):  # once for all steps
