@@ -106,14 +106,18 @@ class View(model_view.View):
         setting = self.row("loss_by_position", name).setting
         return setting.scaling(self.model.geometry).attention_factor
 
-    def training_gaps(self, name: str) -> list[float]:
-        """By training step, a fine-tune's loss minus YaRN's on the same sequences beyond L (nats
-        per token).
+    def training_gaps(self, name: str, batch: int) -> list[float]:
+        """By training step of `batch` sequences, a fine-tune's loss minus YaRN's on the same
+        sequences beyond L (nats per token).
 
         Raises:
             InputError: there are no two such fine-tunes, or several.
         """
-        gaps = [gap.by_step for gap in training.gaps(self.results) if gap.setting.name == name]
+        gaps = [
+            gap.by_step
+            for gap in training.gaps(self.results)
+            if gap.setting.name == name and gap.batch == batch
+        ]
         if len(gaps) != 1:
             raise InputError(
                 f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template."
