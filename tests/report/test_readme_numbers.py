@@ -141,8 +141,8 @@ def test_fine_tuning_of_smollm2(readme):
     after = by_book("yarn", folder="h200/loss_by_position", end="s=2_seed=0_books=20")
     gains = [student(tuned - plain) for tuned, plain in zip(after, by_book("yarn"))]
     assert answer[1:7] == pytest.approx(np.ravel(gains[::-1]), abs=0.00051)
-    runs = [json.loads(file.read_text()) for file in (RESULTS / "smollm2").rglob("finetune/*.json")]
-    runs = [run for run in runs if run["length"] == 16384]
+    folder = RESULTS / "smollm2/beyond/h200/finetune"
+    runs = [json.loads(file.read_text()) for file in folder.glob("*.json")]
     losses = {run["method"]: np.array(run["losses"]) for run in runs}
     steps = losses["dprope"] - losses["yarn"]
     assert len(steps) == 16 and {run["tokens"] for run in runs} == {4_194_304} and answer[0] == 4.2
