@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.beyond import learned, loss_by_position, training
+from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison, Row, agree
 from analysis.results import read
@@ -25,6 +25,8 @@ class View(model_view.View):
     """A model's records; a row of loss_by_position is of the least factor if none is given."""
 
     beyond = True
+    decision = decision
+    training = training
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(
@@ -69,12 +71,10 @@ class View(model_view.View):
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
-        rows = loss_by_position.sampled(
-            self.results, min(loss_by_position.measured_factors(self.results))
+        row, reference = (
+            find(self._untrained, "the sample of texts", each, None) for each in (name, than)
         )
-        return loss_by_position.gap(
-            *(find(rows, "the sample of texts", each, None) for each in (name, than)), where
-        )
+        return loss_by_position.gap(row, reference, where)
 
     def fine_tuning(self, folder: str, where: str = BEYOND_L) -> Score:
         """What a fine-tune changed of the loss, paired by text; its only scored record is in a
@@ -94,6 +94,35 @@ class View(model_view.View):
             raise InputError(f"{place} is of other texts than {tuned.setting.name} untrained.")
         return loss_by_position.gap(tuned, untrained, where)
 
+    def was_fine_tuned(self, name: str) -> bool:
+        """Whether the fine-tuned row was scored on the texts that are enough for a sample."""
+        return name in self._fine_tuned
+
+    def fine_tuned(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score | None:
+        """On these texts a fine-tuned row's loss minus another's; None until both were scored."""
+        if not {name, than} <= self._fine_tuned.keys():
+            return None
+        return loss_by_position.gap(self._fine_tuned[name], self._fine_tuned[than], where)
+
+    def by_training(self, name: str, where: str = BEYOND_L) -> Score:
+        """What fine-tuning changed of a row's loss on these texts."""
+        untrained = find(self._untrained, "the sample of texts", name, None)
+        return loss_by_position.gap(self._fine_tuned[name], untrained, where)
+
+    @functools.cached_property
+    def _fine_tuned(self) -> dict[str, Row]:
+        """By name, the fine-tuned rows on the texts of :attr:`_untrained`."""
+        factor = self._untrained.first["factor"]
+        rows = loss_by_position.sampled(self.results, factor, trained=True).rows
+        return {row.setting.name: row for row in rows if agree(row.first, self._untrained.first)}
+
+    @functools.cached_property
+    def _untrained(self) -> Comparison:
+        """The rows without training on the texts that are enough for a sample, at the least
+        factor."""
+        factor = min(loss_by_position.measured_factors(self.results))
+        return loss_by_position.sampled(self.results, factor)
+
     def gained(self, tuned: str, untrained: str, factor: float) -> Score:
         """The loss of a fine-tuned row minus that of one without training, beyond L, paired by
         text."""
@@ -106,23 +135,14 @@ class View(model_view.View):
         setting = self.row("loss_by_position", name).setting
         return setting.scaling(self.model.geometry).attention_factor
 
-    def training_gaps(self, name: str, batch: int) -> list[float]:
-        """By training step of `batch` sequences, a fine-tune's loss minus YaRN's on the same
-        sequences beyond L (nats per token).
-
-        Raises:
-            InputError: there are no two such fine-tunes, or several.
-        """
-        gaps = [
+    def training_gaps(self, name: str, batch: int) -> list[np.ndarray]:
+        """Of each fine-tune at `batch` sequences a step, by step: its loss minus YaRN's on the same
+        sequences beyond L (nats per token, [steps])."""
+        return [
             gap.by_step
             for gap in training.gaps(self.results)
             if gap.setting.name == name and gap.batch == batch
         ]
-        if len(gaps) != 1:
-            raise InputError(
-                f"{len(gaps)} fine-tunes of {name} stand beside {BASELINE}'s; change the template."
-            )
-        return gaps[0].tolist()
 
     def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned
