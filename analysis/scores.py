@@ -136,15 +136,40 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         divide="ignore", invalid="ignore", over="ignore"
     ):  # Score refuses what is not finite
         values = np.log(values) if geometric else values
-        by_text, by_seed = values.mean(axis=0), values.mean(axis=1)
-        samples = [by_text] * (len(by_text) >= LEAST_TEXTS) + [by_seed] * (len(by_seed) > 1)
-        error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
-        mean, half = float(by_text.mean()), float(stdtrit(freedom, 0.975) * error)
-        low, high = (mean - half, mean + half) if samples else (None, None)
-        score = Score(
-            mean, low, high, len(by_text), tuple(by_text.tolist()), freedom, seeds=len(by_seed)
-        )
+        score = _of_texts(values.mean(axis=0), values.mean(axis=1))
         return replace(score.to(np.exp), geometric=True) if geometric else score
+
+
+def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
+    """:func:`over_texts` of a difference on the same texts, whose sides have no seed in common.
+
+    The error over texts is that of the paired differences of each side's means over seeds. The
+    error over seeds of each side is independent of the other's, and both are added.
+
+    Args:
+        ours, others: of each seed and text, [seeds, texts]; the numbers of seeds may differ.
+    """
+    ours, others = stacked(ours), stacked(others)
+    by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))
+    return _of_texts(by_text, ours.mean(axis=1), others.mean(axis=1))
+
+
+def _of_texts(by_text: np.ndarray, *by_seed: np.ndarray) -> Score:
+    """A mean over texts [texts], and the independent samples of seeds that add to its error."""
+    samples = [of_seeds for of_seeds in by_seed if len(of_seeds) > 1]
+    if len(by_text) >= LEAST_TEXTS:
+        samples.insert(0, by_text)
+    score = Score(
+        float(by_text.mean()),
+        n=len(by_text),
+        texts=tuple(by_text.tolist()),
+        seeds=max(map(len, by_seed)),
+    )
+    if not samples:
+        return score
+    error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
+    half = float(stdtrit(freedom, 0.975) * error)
+    return replace(score, low=score.mean - half, high=score.mean + half, freedom=freedom)
 
 
 def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -10,7 +10,15 @@ import numpy as np
 
 from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Results
-from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
+from analysis.scores import (
+    LEAST_TEXTS,
+    Score,
+    Scores,
+    book_of,
+    difference_over_texts,
+    over_texts,
+    stacked,
+)
 from analysis.settings import span
 
 WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
@@ -100,15 +108,16 @@ def level(row: Row, where: str = BEYOND) -> Score:
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
-    """:func:`level` minus the reference's, paired by text and by the seeds that both have."""
-    shared, names = set(row.seeds) & set(reference.seeds), row.first
-    pair = [each.of_seeds(shared) if shared else each for each in (row, reference)]
-    ours, others = (
-        by_text(names, *each.runs)[1:] for each in pair
-    )  # both in the order of the row's texts
-    if not shared and len(ours) > 1 < len(others):  # seeds that have nothing in common
-        ours, others = (losses.mean(axis=0, keepdims=True) for losses in (ours, others))
-    return over_texts(_side(names, ours - others, where))
+    """:func:`level` minus the reference's, paired by text and by the seeds that both have.
+
+    Where they have none in common, each side's mean over its seeds counts, with its spread.
+    """
+    if shared := set(row.seeds) & set(reference.seeds):
+        row, reference = row.of_seeds(shared), reference.of_seeds(shared)
+    texts_of = row.first  # both are in the order of the row's texts
+    ours = _side(texts_of, by_text(*row.runs), where)
+    others = _side(texts_of, by_text(texts_of, *reference.runs)[1:], where)
+    return over_texts(ours - others) if shared else difference_over_texts(ours, others)
 
 
 def _side(run: dict, losses: np.ndarray, where: str) -> np.ndarray:

@@ -1,10 +1,14 @@
 """Losses on beginnings of books: which sets of texts there are, and what is paired with what."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.beyond import loss_by_position
+from analysis.beyond import learned, loss_by_position
+from analysis.results import Results
+from experiments.kit.records import RESULTS
 
 
 def book(*losses, title="A Book"):
@@ -70,3 +74,67 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
         assert (score.low, score.high) == (
             interval if texts < 5 else pytest.approx(tuple(interval))
         )
+
+
+def of_seeds(start, factor, where):
+    """tiny's losses with factors that were learned from a start: [seeds, books], from JSON."""
+    folder = RESULTS / "tiny" / "beyond" / "loss_by_position"
+    by_seed = []
+    for seed in range(3):
+        name = f"factors_file=from={start}_s={factor}_seed={seed}.json_s={factor}_books=30.json"
+        run = json.loads((folder / name).read_text())
+        edge = 1024 // run["block"]
+        part = slice(edge) if where == "within L" else slice(edge, None)
+        by_seed.append([np.mean(run["blocks"][title][part]) for title in sorted(run["blocks"])])
+    return np.array(by_seed)
+
+
+@pytest.mark.parametrize(
+    ("factor", "where", "low", "high"),
+    [
+        (2, "beyond L", -0.019, 0.038),
+        (2, "within L", 0.008, 0.024),
+        (4, "beyond L", 0.011, 0.042),
+        (4, "within L", 0.009, 0.027),
+    ],
+)
+def test_the_seeds_of_both_sides_count_where_none_is_shared(factor, where, low, high):
+    """Welch's interval over texts and each side's seeds, of committed records."""
+    ours, others = (of_seeds(start, factor, where) for start in ("yarn", "original"))
+    by_text = ours.mean(axis=0) - others.mean(axis=0)
+    samples = (by_text, ours.mean(axis=1), others.mean(axis=1))
+    variances = [stats.sem(sample) ** 2 for sample in samples]
+    freedom = sum(variances) ** 2 / sum(v**2 / (len(s) - 1) for v, s in zip(variances, samples))
+    expected = stats.t.interval(0.95, freedom, by_text.mean(), np.sqrt(sum(variances)))
+    rows, _ = learned.scored(Results.of("tiny"), float(factor))
+    pair = [rows[learned.learned_name(start)] for start in ("yarn", "original")]
+    gap = loss_by_position.gap(*pair, where)
+    assert (gap.low, gap.high) == pytest.approx(expected)
+    assert (gap.low, gap.high) == pytest.approx((low, high), abs=0.0006)
+
+
+@pytest.mark.parametrize("seeds", [(None,), (7,), (7, 8)])
+def test_a_side_with_seeds_brings_their_spread_against_one_without(recorder, seeds):
+    """Fine-tunes with seeds 0 to 2 against no training, another seed, or two others."""
+    rng, sides = np.random.default_rng(1), []
+    for method, of in (("pi", (0, 1, 2)), ("yarn", seeds)):
+        losses = rng.normal(3, 0.5, (len(of), 8))
+        for seed, of_seed in zip(of, losses):
+            blocks = {f"Book {text}": [0, 0, loss, loss] for text, loss in enumerate(of_seed)}
+            recorder.add(
+                "loss_by_position", method, seed=seed, **book(0, 0, 0, 0) | {"blocks": blocks}
+            )
+        sides.append(losses)
+    rows = [
+        rows
+        for of_state in loss_by_position.sets(recorder.results(), 2.0)
+        for rows in [*of_state.rows]
+    ]
+    by_method = {row.setting.method: row for row in rows}
+    gap = loss_by_position.gap(by_method["pi"], by_method["yarn"])
+    by_text = sides[0].mean(axis=0) - sides[1].mean(axis=0)
+    samples = [by_text] + [side.mean(axis=1) for side in sides if len(side) > 1]
+    error = np.sqrt(sum(stats.sem(sample) ** 2 for sample in samples))
+    assert gap.mean == pytest.approx(by_text.mean())
+    assert (gap.high - gap.low) / 2 == pytest.approx(stats.t.ppf(0.975, gap.freedom) * error)
+    assert gap.seeds == 3
