@@ -7,7 +7,7 @@ paired by what it holds, such as tasks and lengths. Records that hold only total
 and fewer than five texts are no sample of texts. Then, with several seeds, the error is that over
 seeds alone, on these samples; with one seed, the two intervals are combined, and of so few texts
 there is none. Two rows trained with one seed take the error over seeds from the settings that have
-several.
+several. Two rows that share no seed have the errors of each side's seeds.
 """
 
 import math
@@ -15,12 +15,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import stdtrit
 
 from analysis.comparison import Comparison, Metrics, Row
-from analysis.hypothesis_tests import Estimate
 from analysis.metrics import OPEN_LLM
-from analysis.scores import Score, over_texts, stacked, together
+from analysis.scores import Score, over_texts, paired_seeds, seed_errors, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import standard_error
@@ -30,63 +28,66 @@ _LEAST = 5  # the fewest scores in a group
 
 def between(
     ours: Row, other: Row, experiment: str, metrics: Metrics, metric: str, among: Comparison
-) -> Estimate:
+) -> Score:
     """Our score minus the other's in a metric.
 
     Args:
         among: rows to take the error over seeds from, if these two have one seed.
     """
-    shared = sorted(set(ours.seeds) & set(other.seeds))
-    k = len(shared)
-    our_row, other_row = (row.of_seeds(set(shared)) if k > 1 else row for row in (ours, other))
-    scores = [row.by_seed(metrics, metric) for row in (our_row, other_row)]
-    pairs = (
-        [[of[seed] for of in scores] for seed in shared]
-        if k > 1
-        else [[next(iter(of.values())) for of in scores]]
+    if shared := set(ours.seeds) & set(other.seeds):
+        ours, other = ours.of_seeds(shared), other.of_seeds(shared)
+    our_scores, other_scores = (
+        list(row.by_seed(metrics, metric).values()) for row in (ours, other)
     )
-    gaps = np.array([mine.mean - theirs.mean for mine, theirs in pairs])
-    mean = float(
-        gaps.mean()
-    )  # of the scores that tables print; that over paired samples may differ from it
-    if all(score.texts for pair in pairs for score in pair):
-        by_text = np.mean(
-            [np.subtract(*stacked([mine.texts, theirs.texts])) for mine, theirs in pairs], axis=0
-        )
-        of_samples: Score | None = over_texts([by_text])
+    our_means, other_means = (
+        np.array([score.mean for score in scores]) for scores in (our_scores, other_scores)
+    )
+    by_seed = [our_means - other_means] if shared else [our_means, other_means]
+    errors = seed_errors(by_seed)
+    if not errors and ours.trained:
+        errors = _of_other_settings(among, ours.setting.factor, metrics, metric)
+    if all(score.texts for score in (*our_scores, *other_scores)):
+        of_samples: Score | None = _of_texts(our_scores, other_scores)
     else:
-        of_samples = paired(our_row, other_row, experiment, metric)
-    if k > 1:
-        estimate = Estimate.of(of_samples) if of_samples else Estimate(mean)
-        over_seeds = float(gaps.std(ddof=1)) / math.sqrt(k)
-        return replace(estimate, mean=mean, over_seeds=over_seeds, seeds=k, freedom=k - 1)
-    ours_alone, other_alone = map(Estimate.of, pairs[0])
-    spread, freedom = (
-        _over_seeds(among, ours.setting.factor, metrics, metric) if ours.trained else (0.0, 0)
-    )
-    estimate = Estimate.of(of_samples) if of_samples else ours_alone.minus(other_alone)
-    return replace(estimate, mean=mean, over_seeds=spread, freedom=freedom)
+        of_samples = paired(ours, other, experiment, metric)
+    if of_samples is None:
+        alone = len(our_scores) == len(other_scores) == 1
+        of_samples = our_scores[0].minus(other_scores[0]) if alone else Score(0.0)
+    # The mean is of the scores that tables print; that over paired samples may differ from it.
+    mean = float(our_means.mean() - other_means.mean())
+    moved = of_samples.around(mean)
+    seeds = max(map(len, by_seed))
+    return replace(moved, seeds=seeds, by_seed=paired_seeds(by_seed)).with_further(errors)
 
 
-def _over_seeds(
+def _of_texts(our_scores: list[Score], other_scores: list[Score]) -> Score:
+    """The difference with its error over texts, of each side's mean over seeds."""
+    sides = [
+        stacked([score.texts for score in scores]).mean(axis=0)
+        for scores in (our_scores, other_scores)
+    ]
+    return over_texts([np.subtract(*stacked(sides))])
+
+
+def _of_other_settings(
     among: Comparison, factor: float, metrics: Metrics, metric: str
-) -> tuple[float, int]:
+) -> list[tuple[float, float]]:
     """The standard deviation over seeds of a difference of two settings, and its degrees of
     freedom.
 
     It comes from the residuals of the scores [settings, seeds] after removing the mean of each
-    setting and of each seed; a difference has twice their variance. (0, 0) if fewer than two
-    settings have several seeds in common.
+    setting and of each seed; a difference has twice their variance. None if fewer than two settings
+    have several seeds in common.
     """
     rows = [row for row in among.rows if row.setting.factor == factor and len(row.seeds) > 1]
     seeds = set.intersection(*(set(row.seeds) for row in rows)) if rows else set()
     if len(rows) < 2 or len(seeds) < 2:
-        return 0.0, 0
+        return []
     scores = [row.by_seed(metrics, metric) for row in rows]
     values = np.array([[of[seed].mean for seed in sorted(seeds)] for of in scores])
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
     freedom = (len(rows) - 1) * (len(seeds) - 1)
-    return math.sqrt(2 * float((rest**2).sum()) / freedom), freedom
+    return [(math.sqrt(2 * float((rest**2).sum()) / freedom), freedom)]
 
 
 def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
@@ -112,9 +113,8 @@ def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     if not gaps or min(map(len, gaps)) < _LEAST:
         return None
     mean = float(np.mean([gap.mean() for gap in gaps]))
-    error, freedom = together((standard_error(gap) / len(gaps), len(gap) - 1) for gap in gaps)
-    half = float(stdtrit(freedom, 0.975)) * error
-    return Score(mean, mean - half, mean + half, sum(map(len, gaps)), freedom=freedom)
+    errors = [(standard_error(gap) / len(gaps), len(gap) - 1) for gap in gaps]
+    return Score(mean, n=sum(map(len, gaps))).with_further(errors)
 
 
 _Scores = dict[

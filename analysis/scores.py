@@ -38,6 +38,7 @@ class Score:
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
         seeds: the number of training seeds.
+        by_seed: the value of each seed, where there are several.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -51,6 +52,7 @@ class Score:
     freedom: float = math.inf
     geometric: bool = False
     seeds: int = 1
+    by_seed: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
@@ -67,10 +69,65 @@ class Score:
         mean, low, high = (times * _finite(record[key]) for key in ("mean", "low", "high"))
         return cls(mean, low, high, record.get("n")) if low < high else cls(mean, n=record.get("n"))
 
+    @classmethod
+    def with_errors(
+        cls, mean: float, below: float, above: float, freedom: float = math.inf, **more
+    ) -> Score:
+        """From standard errors toward smaller and larger values; no interval without an error."""
+        if not (below or above):
+            return cls(mean, **more)
+        times = float(stdtrit(freedom, 0.975))
+        low, high = mean - times * below, mean + times * above
+        return cls(mean, low, high, freedom=freedom, **more)
+
     @property
-    def holds_zero(self) -> bool:
-        """Whether zero is possible: the interval contains it, or there is no interval."""
-        return self.low is None or self.low <= 0 <= self.high
+    def errors(self) -> tuple[float, float]:
+        """The standard errors toward smaller and larger values; zeros without an interval."""
+        if self.low is None or self.high is None:
+            return 0.0, 0.0
+        times = float(stdtrit(self.freedom, 0.975))
+        return (self.mean - self.low) / times, (self.high - self.mean) / times
+
+    def minus(self, other: Score) -> Score:
+        """The difference of two independent numbers; no interval if one of them has none."""
+        mean = self.mean - other.mean
+        if self.low is None or other.low is None:
+            return Score(mean, n=self.n, seeds=self.seeds)
+        below, above = self.errors
+        less, more = other.errors
+        return Score.with_errors(
+            mean,
+            below=math.hypot(below, more),
+            above=math.hypot(above, less),
+            freedom=min(self.freedom, other.freedom),
+            n=self.n,
+            seeds=self.seeds,
+        )
+
+    def with_further(self, errors: Iterable[tuple[float, float]]) -> Score:
+        """With further independent (standard error, degrees of freedom), by Welch and
+        Satterthwaite."""
+        errors = list(errors)
+        below, above = self.errors
+        of_samples = math.hypot(below, above) / math.sqrt(2)
+        further, _ = together(errors)
+        _, freedom = together([(of_samples, self.freedom), *errors])
+        return Score.with_errors(
+            self.mean,
+            below=math.hypot(below, further),
+            above=math.hypot(above, further),
+            freedom=freedom,
+            n=self.n,
+            texts=self.texts,
+            seeds=self.seeds,
+            by_seed=self.by_seed,
+        )
+
+    def around(self, mean: float) -> Score:
+        """The same errors around another mean."""
+        by = mean - self.mean
+        low, high = (None if end is None else end + by for end in (self.low, self.high))
+        return replace(self, mean=mean, low=low, high=high)
 
     @property
     def over_seeds_alone(self) -> bool:
@@ -82,7 +139,9 @@ class Score:
         """In another unit, by an increasing function."""
         low, high = (None if end is None else float(change(end)) for end in (self.low, self.high))
         texts = tuple(float(change(value)) for value in self.texts)
-        return replace(self, mean=float(change(self.mean)), low=low, high=high, texts=texts)
+        by_seed = tuple(float(change(value)) for value in self.by_seed)
+        mean = float(change(self.mean))
+        return replace(self, mean=mean, low=low, high=high, texts=texts, by_seed=by_seed)
 
     def at_most(self, most: float) -> Score:
         """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may
@@ -156,20 +215,29 @@ def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
 
 def _of_texts(by_text: np.ndarray, *by_seed: np.ndarray) -> Score:
     """A mean over texts [texts], and the independent samples of seeds that add to its error."""
-    samples = [of_seeds for of_seeds in by_seed if len(of_seeds) > 1]
-    if len(by_text) >= LEAST_TEXTS:
-        samples.insert(0, by_text)
     score = Score(
         float(by_text.mean()),
         n=len(by_text),
         texts=tuple(by_text.tolist()),
         seeds=max(map(len, by_seed)),
+        by_seed=paired_seeds(by_seed),
     )
-    if not samples:
-        return score
-    error, freedom = together((standard_error(sample), len(sample) - 1) for sample in samples)
-    half = float(stdtrit(freedom, 0.975) * error)
-    return replace(score, low=score.mean - half, high=score.mean + half, freedom=freedom)
+    errors = seed_errors(by_seed)
+    if len(by_text) >= LEAST_TEXTS:
+        errors.insert(0, (standard_error(by_text), len(by_text) - 1))
+    return score.with_further(errors)
+
+
+def seed_errors(by_seed: Iterable[np.ndarray]) -> list[tuple[float, float]]:
+    """(standard error, degrees of freedom) of samples of seeds; one seed has none."""
+    return [(standard_error(of), len(of) - 1) for of in by_seed if len(of) > 1]
+
+
+def paired_seeds(by_seed: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """The value of each seed; none of a single seed, and of seeds that are not paired."""
+    if len(by_seed) > 1 or len(by_seed[0]) == 1:
+        return ()
+    return tuple(by_seed[0].tolist())
 
 
 def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -180,9 +248,9 @@ def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """
     errors = list(errors)
     variance = sum(error**2 for error, _ in errors)
-    spread = (
-        sum((error**2 / variance) ** 2 / freedom for error, freedom in errors) if variance else 0.0
-    )
+    if not variance:
+        return 0.0, math.inf
+    spread = sum((error**2 / variance) ** 2 / freedom for error, freedom in errors)
     return math.sqrt(variance), 1 / spread if spread else math.inf
 
 
@@ -199,7 +267,7 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     """
     if len(runs) == 1:
         return runs[0]
-    pooled = {}
+    pooled: dict[str, Score] = {}
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
             raise InputError(
@@ -212,14 +280,17 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
             pooled[metric] = over_texts([score.texts for score in scores], scores[0].geometric)
             continue
         means = np.array([score.mean for score in scores])
+        pooled[metric] = Score(
+            float(means.mean()), n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist())
+        )
         if any(score.low is None for score in scores):
-            pooled[metric] = Score(float(means.mean()), n=scores[0].n, seeds=len(scores))
             continue
-        mean, seeds = float(means.mean()), students_half(means)
+        seeds = students_half(means)
         below, above = (
             float(np.mean([abs(getattr(s, end) - s.mean) for s in scores]))
             for end in ("low", "high")
         )
-        low, high = max(mean - np.hypot(seeds, below), 0.0), mean + np.hypot(seeds, above)
-        pooled[metric] = Score(mean, float(low), float(high), scores[0].n, seeds=len(scores))
+        low = max(means.mean() - np.hypot(seeds, below), 0.0)
+        high = means.mean() + np.hypot(seeds, above)
+        pooled[metric] = replace(pooled[metric], low=float(low), high=float(high))
     return pooled

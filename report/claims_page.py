@@ -44,8 +44,9 @@ class Tested:
         first."""
         same = [statement for statement in self.statements if statement.verdict == self.verdict]
         for method in (rope.PROPOSED, rope.BASELINE):
+            title = rope.METHODS[method].title
             for statement in same:
-                if rope.METHODS[method].title in (statement.what, *dict(statement.beside)):
+                if statement.what == title or statement.what.endswith(f" minus {title}"):
                     return statement
         return same[0]
 
@@ -73,7 +74,7 @@ def table(claims: list[list[Tested]]) -> str:
         }
         if one.model:
             telling = one.telling
-            score = telling.interval
+            score = telling.number
             row |= {"model": one.model.name, "measured_on": telling.measured_on}
             row |= {"factor": telling.factor, "metric": telling.metric, "what": telling.what}
             row |= {"mean": score.mean, "low": score.low, "high": score.high, "unit": telling.unit}

@@ -141,7 +141,7 @@ class View:
         rows = self._rows(experiment, trained, factor)
         pair = [find(rows, experiment, name, factor) for name in (ours, other)]
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
-        return row_differences.between(*pair, experiment, of, metric, rows).interval()
+        return row_differences.between(*pair, experiment, of, metric, rows)
 
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""

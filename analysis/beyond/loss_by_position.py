@@ -22,6 +22,7 @@ from analysis.scores import (
 from analysis.settings import span
 
 WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
+PLACES = (WITHIN, BEYOND, CHANGE)
 
 
 def measured_factors(results: Results) -> list[float]:
@@ -102,9 +103,15 @@ def by_text(*runs: dict) -> np.ndarray:
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
+def places(run: dict) -> Scores:
+    """The loss within L, beyond it, and the second minus the first, over texts."""
+    losses = by_text(run)
+    return {where: over_texts(_side(run, losses, where)) for where in PLACES}
+
+
 def level(row: Row, where: str = BEYOND) -> Score:
-    """The loss beyond L, within it, or the first minus the second, over texts and seeds."""
-    return over_texts(_side(row.first, by_text(*row.runs), where))
+    """The loss in one of PLACES, over texts and seeds."""
+    return row.scores(places)[where]
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:

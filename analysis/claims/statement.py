@@ -10,21 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared
-from analysis.hypothesis_tests import (
-    CONTRADICTED,
-    LEVEL,
-    REPRODUCED,
-    UNDECIDED,
-    Estimate,
-    Region,
-    holm,
-)
+from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Region, holm
 from analysis.numbers import number, spread
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import STATES, seed_count
-from core import rope
 
 EXACT, CERTAIN, NONE = "reproduced", "true by construction", "not tested"
 VERDICTS = {
@@ -35,67 +25,86 @@ VERDICTS = {
     CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record that could decide it; what it would take stands there",
 }
+FINE_TUNED = dict(STATES)[True]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Statement:
     """One number that a claim is about.
 
     Attributes:
         what: what the number is of.
-        number: the number, with its errors if it has some.
-        measured_on: the training, and how many seeds and samples the number is over.
+        number: the number, with its 95 % interval if it has one.
+        state: the training, or how the number was computed; may be empty.
+        sample: what the number is averaged over, in the singular; may be empty.
         factor: s.
         metric: the metric of the number; may be empty.
-        region: where the claim places the number; None if no interval decides, as it cannot be
-            tested on the model.
+        region: where the claim places the number; None if it cannot be tested on the model.
         paper: the paper's number; None if it states none.
         beside: names and printed values of numbers that belong to it.
+        count: the number as counts, printed before it; may be empty.
         unit, digits, signed: how the number is printed.
-        most: the greatest value that there can be.
-        level: the level of the decision, Holm's.
-        verdict: one of VERDICTS; empty before :func:`decided`.
+        takes: what it would take to test it, where that is not done.
+        verdict: one of VERDICTS; empty before :func:`decided`, unless nothing random decides.
     """
 
     what: str
-    number: Estimate
-    measured_on: str
+    number: Score
+    state: str
     factor: float
+    sample: str = ""
     metric: str = ""
     region: Region | None = None
     paper: float | None = None
     beside: Sequence[tuple[str, str]] = ()
+    count: str = ""
     unit: str = ""
     digits: int = 2
     signed: bool = False
-    most: float = np.inf
-    level: float = LEVEL
+    takes: str = ""
     verdict: str = ""
 
     @property
-    def interval(self) -> Score:
-        """The number with its interval at the level of the decision."""
-        return self.number.interval(self.level).at_most(self.most)
+    def measured_on(self) -> str:
+        """The training, and how many seeds and samples the number is over, as "fine-tuned, 3 seeds,
+        8 texts"."""
+        words = [self.state] if self.state else []
+        if self.state == FINE_TUNED:
+            words.append(seed_count(self.number.seeds))
+        if self.number.n and self.sample:
+            plural = "s" if self.number.n > 1 else ""
+            words.append(f"{self.number.n:,} {self.sample}{plural}")
+        return ", ".join(words)
 
     @property
     def value(self) -> str:
         """The number with its interval, or with the value of each text, and its unit."""
-        return printed(self.interval, self.digits, self.unit, self.signed)
+        value = printed(self.number, self.digits, unit=self.unit, signed=self.signed)
+        return f"{self.count}: {value}" if self.count else value
 
     @property
     def papers(self) -> str:
         """The paper's number as :attr:`value` prints it; empty if it states none."""
-        if not self.paper:
-            return "" if self.paper is None else "no difference"
-        return printed(Score(self.paper), self.digits, self.unit, self.signed)
+        if self.paper is None:
+            return ""
+        if self.paper == 0:
+            return "no difference"
+        return printed(Score(self.paper), self.digits, unit=self.unit, signed=self.signed)
+
+    @property
+    def remarks(self) -> list[tuple[str, str]]:
+        """What belongs beside the number: its seeds, other numbers, and what a test would take."""
+        remarks = []
+        if self.number.by_seed and not self.count:
+            values = [number(value, self.digits, self.signed) for value in self.number.by_seed]
+            remarks.append(("by seed", ", ".join(values)))
+        remarks += self.beside
+        if self.verdict == NONE and self.takes:
+            remarks.append(("a test takes", self.takes))
+        return remarks
 
 
-Test = Callable[
-    [Results], Iterable[Statement]
-]  # what is stated of a model; nothing if nothing was measured
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A claim of the paper.
 
@@ -103,90 +112,66 @@ class Claim:
         key: a short name, for code and files.
         text: the claim.
         where: the part of the paper that makes it.
-        tests: what is measured.
         takes: what it takes to test the claim; printed where no model has a record that could
             decide it.
+        states: what is stated of a model; nothing if nothing was measured. None if nothing can be.
     """
 
     key: str
     text: str
     where: str
-    tests: tuple[Test, ...] = ()
-    takes: str = ""
+    takes: str
+    states: Callable[[Results], Iterable[Statement]] | None = None
 
     def statements(self, results: Results) -> list[Statement]:
-        """Of all tests; none if there is no record of the model."""
-        return [statement for test in self.tests for statement in test(results)]
+        """With their verdicts; none if there is no record of the model."""
+        return decided(self.states(results)) if self.states else []
 
 
 def overall(statements: Iterable[Statement]) -> str:
     """The verdict on a claim: that it does not hold if one statement does not, else the weakest of
-    them."""
+    them.
+
+    If some statements were tested and others not, the claim is not decided.
+    """
     verdicts = {statement.verdict for statement in statements}
-    return next(
-        (
-            each
-            for each in (CONTRADICTED, UNDECIDED, REPRODUCED, EXACT, CERTAIN)
-            if each in verdicts
-        ),
-        NONE,
-    )
+    if not verdicts - {NONE}:
+        return NONE
+    if CONTRADICTED in verdicts:
+        return CONTRADICTED
+    if verdicts & {UNDECIDED, NONE}:
+        return UNDECIDED
+    return next(each for each in (REPRODUCED, EXACT, CERTAIN) if each in verdicts)
 
 
 def decided(statements: Iterable[Statement]) -> list[Statement]:
     """The statements with their verdicts; they are decided together, at Holm's levels."""
     statements = list(statements)
-    family = [each for each in statements if each.region]
-    levels = holm(np.array([each.region.p(each.number) for each in family])).tolist()
-    return [replace(each, verdict=NONE) for each in statements if not each.region] + [
-        replace(each, level=level, verdict=each.region.verdict(each.number, level))
-        for each, level in zip(family, levels)
-    ]
+    family = [each for each in statements if each.region and not each.verdict]
+    levels = iter(holm(np.array([each.region.p(each.number) for each in family])).tolist())
+    with_verdicts = []
+    for each in statements:
+        if each.verdict:
+            with_verdicts.append(each)
+        elif each.region is None:
+            with_verdicts.append(replace(each, verdict=NONE))
+        else:
+            with_verdicts.append(_decided(each, each.region, next(levels)))
+    return with_verdicts
 
 
-def at_papers_n_hat(
-    experiment: str,
-) -> Callable[[Callable[[Results, Comparison, Row], Iterable[Statement]]], Test]:
-    """Decorates (results, rows that compare, DPRoPE's row at one factor) → statements, so that it
-    becomes a test.
-
-    DPRoPE is taken at the paper's n̂ alone, 5/8 of d at s = 2 and 1/2 at s = 4, whatever scores
-    best. Fine-tuned models are taken first, and those without training if fine-tuned ones give no
-    statement.
-    """
-
-    def decorate(statements: Callable[[Results, Comparison, Row], Iterable[Statement]]) -> Test:
-        def test(results: Results) -> list[Statement]:
-            for trained, _ in reversed(STATES):
-                rows, n_hats = (
-                    compared(results, experiment, trained),
-                    sorted(results.model.n_hat.items()),
-                )
-                own = [
-                    rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor) for factor, n_hat in n_hats
-                ]
-                if family := [
-                    each for row in own if row for each in statements(results, rows, row)
-                ]:
-                    return decided(family)
-            return []
-
-        return test
-
-    return decorate
+def _decided(statement: Statement, region: Region, level: float) -> Statement:
+    """The statement with its verdict; not tested if its samples could not have shown equality."""
+    verdict = region.verdict(statement.number, level)
+    excess = region.excess(statement.number)
+    if verdict != UNDECIDED or excess <= 1:
+        return replace(statement, verdict=verdict)
+    needed = float(f"{(statement.number.n or 0) * excess**2:.2g}")
+    takes = f"about {needed:,.0f} {statement.sample}s" if needed else "more samples"
+    return replace(statement, verdict=NONE, takes=takes)
 
 
-def measured_on(trained: bool, number: Estimate, sample: str) -> str:
-    """The training, and how many seeds and samples a number is over, as "fine-tuned, 3 seeds, 8
-    texts"."""
-    words = [dict(STATES)[trained]] + [seed_count(number.seeds)] * trained
-    if number.samples:
-        words.append(f"{number.samples:,} {sample}{'s' * (number.samples > 1)}")
-    return ", ".join(words)
-
-
-def printed(score: Score, digits: int = 2, unit: str = "", signed: bool = False) -> str:
+def printed(score: Score, digits: int = 2, *, unit: str = "", signed: bool = False) -> str:
     """A number with its interval, or with the value of each text, and its unit."""
-    return " ".join(
-        filter(None, (number(score.mean, digits, signed), spread(score, digits, signed), unit))
-    )
+    parts = [number(score.mean, digits, signed), spread(score, digits, signed), unit]
+    return " ".join(part for part in parts if part)

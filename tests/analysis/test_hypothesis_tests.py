@@ -12,11 +12,10 @@ from analysis.hypothesis_tests import (
     CONTRADICTED,
     REPRODUCED,
     UNDECIDED,
-    Estimate,
     Region,
     holm,
 )
-from analysis.scores import Score, over_texts
+from analysis.scores import Score, over_texts, seed_errors
 
 RNG = np.random.default_rng(7)
 
@@ -40,46 +39,49 @@ def test_holm_is_closed_testing(n):
 @pytest.mark.parametrize("region", [ABOVE, BELOW, Region(-1.0, 1.0), Region(high=0.5)])
 def test_a_verdict_is_what_the_interval_says(region):
     for level in RNG.uniform(0.001, 0.1, 200):
-        mean, below, above, spread = (
-            RNG.normal(0, 3),
-            *RNG.uniform(0.1, 1, 2),
-            RNG.choice([0.0, 0.5]),
-        )
-        estimate = Estimate(mean, below, above, 9, spread, 3, 2)
-        interval = estimate.interval(level)
-        edges = [
-            edge for edge in (region.low, region.high) if interval.low <= edge <= interval.high
-        ]
-        inside = region.low < interval.low and interval.high < region.high
-        assert region.verdict(estimate, level) == (
+        mean, freedom = RNG.normal(0, 3), RNG.choice([2, 7, np.inf])
+        below, above = RNG.uniform(0.1, 1, 2)
+        score = Score.with_errors(mean, below, above, freedom)
+        times = stats.t.ppf(1 - level / 2, freedom)
+        low, high = mean - times * below, mean + times * above
+        edges = [edge for edge in (region.low, region.high) if low <= edge <= high]
+        inside = region.low < low and high < region.high
+        assert region.verdict(score, level) == (
             UNDECIDED if edges else REPRODUCED if inside else CONTRADICTED
         )
 
 
-def same(interval, low, high):
-    assert (interval.low, interval.high) == pytest.approx((low, high))
+@pytest.mark.parametrize("gaps", [[1.0, 2.5, 2.0], RNG.normal(1, 1, 8)])
+@pytest.mark.parametrize("of", ["texts", "seeds"])
+def test_students_test_of_one_sample_is_scipys(gaps, of):
+    by_seed = np.array(gaps)
+    if of == "seeds":
+        score = Score(by_seed.mean()).with_further(seed_errors([by_seed]))
+    else:
+        score = over_texts([gaps])
+    if of == "texts" and len(gaps) < 5:
+        assert ABOVE.p(score) == 1
+    else:
+        test = stats.ttest_1samp(gaps, 0)
+        assert ABOVE.p(score) == pytest.approx(test.pvalue)
+        assert (score.low, score.high) == pytest.approx(tuple(test.confidence_interval()))
 
 
-def test_one_seed_after_another_gives_students_test():
-    gaps = np.array([1.0, 2.5, 2.0])
-    estimate = Estimate(gaps.mean(), over_seeds=stats.sem(gaps), seeds=3, freedom=2)
-    same(estimate.interval(), *stats.t.interval(0.95, 2, loc=gaps.mean(), scale=stats.sem(gaps)))
-    assert ABOVE.p(estimate) == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+@pytest.mark.parametrize("score", [Score(1.0), Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0))])
+def test_a_number_without_an_interval_decides_nothing(score):
+    assert ABOVE.verdict(score) == UNDECIDED
+    assert ABOVE.p(score) == 1
+    assert Region(-1.0, 1.0).excess(score) == 0
 
 
-def test_students_interval_over_texts_gives_back_itself_at_every_level():
-    gaps = RNG.normal(1, 1, 8)
-    estimate = Estimate.of(over_texts([gaps]))
-    assert ABOVE.p(estimate) == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
-    same(estimate.interval(0.01), *stats.t.interval(0.99, 7, gaps.mean(), stats.sem(gaps)))
-
-
-@pytest.mark.parametrize(
-    "estimate", [Estimate(1.0), Estimate.of(Score(-1.0, n=3, texts=(-2.0, -1.0, 0.0)))]
-)
-def test_a_number_without_an_interval_decides_nothing(estimate):
-    assert (
-        ABOVE.verdict(estimate) == UNDECIDED
-        and ABOVE.p(estimate) == 1
-        and estimate.interval().low is None
-    )
+@pytest.mark.parametrize(("low", "high"), [(-0.3, 0.3), (-0.12, 0.22), (-1.0, 0.9)])
+def test_a_margin_is_exceeded_exactly_if_a_difference_of_zero_could_not_hold(low, high):
+    """Over means and half-widths: the same interval around zero is tried."""
+    region = Region(low, high)
+    for half in (0.05, 0.15, 0.25, 0.95, 1.5):
+        for mean in (-2.0, 0.0, 0.1):
+            excess = region.excess(Score(mean, mean - half, mean + half, 100))
+            around_zero = region.verdict(Score(0.0, -half, half, 100))
+            assert (excess > 1) == (around_zero != REPRODUCED)
+            assert excess == pytest.approx(half / min(-low, high))
+    assert ABOVE.excess(Score(0.0, -9.0, 9.0)) == 0

@@ -21,9 +21,8 @@ def difference(recorder, experiment, metrics, metric, trained=False):
     )
 
 
-def ends(estimate):
-    interval = estimate.interval()
-    return interval.low, interval.high
+def ends(score):
+    return score.low, score.high
 
 
 def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):
@@ -31,8 +30,20 @@ def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):
         for seed, mean in enumerate(means):
             recorder.add("open_llm", method, {"average": score(mean)}, seed=seed)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
-    assert (gap.mean, gap.below, gap.samples, gap.seeds) == (2, 0, None, 3)
+    assert (gap.mean, gap.n, gap.seeds, gap.by_seed) == (2, None, 3, (1, 2, 3))
     assert ends(gap) == pytest.approx(stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3])))
+
+
+def test_without_samples_and_a_shared_seed_both_sides_spread_is_the_error(recorder):
+    """Welch's test of two independent samples."""
+    means = {"pi": (10, 12, 17), "yarn": (9, 10)}
+    for first, (method, of_seeds) in zip((0, 7), means.items()):
+        for seed, mean in enumerate(of_seeds, first):
+            recorder.add("open_llm", method, {"average": score(mean)}, seed=seed)
+    gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
+    welch = stats.ttest_ind(*means.values(), equal_var=False)
+    assert (gap.mean, gap.by_seed) == (3.5, ())
+    assert ends(gap) == pytest.approx(tuple(welch.confidence_interval()))
 
 
 def test_without_samples_and_seeds_two_intervals_combine(recorder):
@@ -63,7 +74,11 @@ def test_one_seed_takes_the_spread_of_settings_with_several(recorder):
     for method, mean in (("pi", 50), ("yarn", 40)):
         recorder.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
-    assert gap.over_seeds == pytest.approx(np.sqrt(2) * 2.0, rel=0.15) and gap.freedom == 3 * 39
+    of_samples = 3 / stats.norm.ppf(0.975) * np.sqrt(2)
+    over_seeds = np.sqrt(gap.errors[0] ** 2 - of_samples**2)
+    assert over_seeds == pytest.approx(np.sqrt(2) * 2.0, rel=0.15)
+    share = over_seeds**2 / gap.errors[0] ** 2
+    assert gap.freedom == pytest.approx(3 * 39 / share**2)
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
@@ -73,9 +88,9 @@ def test_losses_are_paired_by_text(recorder, count):
         losses = {f"Book {text}": float(3 + text + gap) for text, gap in enumerate(more)}
         recorder.add("perplexity", method, **on_texts({4096: losses}))
     gap = difference(recorder, "perplexity", log_perplexity, "4k")
-    assert gap.mean == pytest.approx(gaps.mean()) and gap.samples == count
+    assert gap.mean == pytest.approx(gaps.mean()) and gap.n == count
     if count < 5:
-        assert ABOVE.verdict(gap) == UNDECIDED and gap.interval().texts == pytest.approx(gaps)
+        assert ABOVE.verdict(gap) == UNDECIDED and gap.texts == pytest.approx(gaps)
     else:
         test = stats.ttest_1samp(gaps, 0)
         assert ABOVE.p(gap) == pytest.approx(test.pvalue)

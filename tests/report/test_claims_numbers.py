@@ -57,18 +57,9 @@ def of_sample(values):
     return values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1
 
 
-def at_holms_level(estimates, key):
-    """(mean, low, high) of one of several estimates that are decided together."""
-    p = {
-        name: 2 * stats.t.sf(abs(mean) / error, freedom)
-        for name, (mean, error, freedom) in estimates.items()
-    }
-    for rank, name in enumerate(sorted(p, key=p.get)):
-        level = 0.05 / (len(p) - rank)
-        if p[name] > level or name == key:
-            break
-    mean, error, freedom = estimates[key]
-    half = stats.t.ppf(1 - level / 2, freedom) * error
+def at_95_per_cent(mean, error, freedom):
+    """[mean, low, high]."""
+    half = stats.t.ppf(0.975, freedom) * error
     return [mean, mean - half, mean + half]
 
 
@@ -78,6 +69,27 @@ def by_book(run, model):
     of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
     sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
     return np.array(sides).T
+
+
+def outcome(family, below_zero):
+    """Of statements that are decided together, by Holm's p-values (the closure of Bonferroni's)."""
+    p = {
+        name: 2 * stats.t.sf(abs(mean) / error, freedom)
+        for name, (mean, error, freedom) in family.items()
+    }
+    adjusted, verdicts = 0.0, set()
+    for rank, name in enumerate(sorted(p, key=p.get)):
+        adjusted = max(adjusted, (len(p) - rank) * p[name])
+        if adjusted > 0.05:
+            verdicts.add("not decided here")
+        else:
+            agrees = (family[name][0] < 0) == below_zero
+            verdicts.add("holds here" if agrees else "does not hold here")
+    return next(
+        each
+        for each in ("does not hold here", "not decided here", "holds here")
+        if each in verdicts
+    )
 
 
 @pytest.mark.parametrize("model", BOOKS)
@@ -100,10 +112,28 @@ def test_losses(claims, key, model):
                 errors = [of_sample(gaps.mean(axis=axis)) for axis in range(1 + trained)]
                 family[factor, str(rival)] = estimate(gaps.mean(), *errors)
     row = claims.loc[key, model]
-    expected = at_holms_level(family, (2, str(("yarn", {}))))
+    expected = at_95_per_cent(*family[2, str(("yarn", {}))])
     assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-4)
+    assert row["outcome"] == outcome(family, below_zero=True)
     state = "fine-tuned, 3 seeds" if trained else "without training"
     assert row["measured_on"] == f"{state}, {BOOKS[model]} books"
+
+
+@pytest.mark.parametrize("model", BOOKS)
+def test_a_collapse_is_beside_yarns_change_on_the_same_books(model):
+    runs = by_setting(model, "loss_by_position", trained=False)
+    ((original, yarn),) = pair(runs, ("original", {}), ("yarn", {}), 2)
+    change = np.diff(by_book(original, model) - by_book(yarn, model)).ravel()
+    expected = at_95_per_cent(*estimate(change.mean(), of_sample(change)))
+    place = "s = 2, beyond minus within | original minus YaRN"
+    page = (RESULTS / "claims.md").read_text().replace("−", "-")
+    title = {"tiny": "tiny", "smollm2": "SmolLM2-135M"}[model]
+    line = rf"^\| {title}, without training, .* {re.escape(place)} \|(.*)$"
+    row = re.search(line, page, re.MULTILINE)[1]
+    numbers = [float(each) for each in re.findall(r"-?\d+\.\d+", row.replace("+", ""))]
+    assert numbers[:3] == pytest.approx(expected, abs=0.00051)
+    assert f"on {(change > 0).sum()} of {BOOKS[model]} books" in row
+    assert "**holds here**" in row
 
 
 def untrained(experiment, method, options=None):
@@ -114,17 +144,16 @@ def untrained(experiment, method, options=None):
 
 
 def test_short_text(claims):
-    """Open LLM by document: DPRoPE minus PI, YaRN and the unextended model."""
-    ours, family = untrained("open_llm", "dprope", N_HAT[2])["by_document"], {}
-    for rival in ("pi", "yarn", "original"):
-        others = untrained("open_llm", rival)["by_document"]
-        groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
-        errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
-        family[rival] = estimate(np.mean([group.mean() for group in groups]), *errors)
-    row = claims.loc["open_llm", "smollm2"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
-        at_holms_level(family, "yarn"), rel=1e-3
+    """Open LLM by document: DPRoPE minus YaRN."""
+    ours, others = (
+        untrained("open_llm", *setting)["by_document"]
+        for setting in (("dprope", N_HAT[2]), ("yarn",))
     )
+    groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
+    errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
+    expected = at_95_per_cent(*estimate(np.mean([group.mean() for group in groups]), *errors))
+    row = claims.loc["open_llm", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-3)
 
 
 def test_ruler_is_over_tasks_at_the_extended_length(claims):
@@ -132,12 +161,10 @@ def test_ruler_is_over_tasks_at_the_extended_length(claims):
         scores = untrained("ruler", *setting)["scores"]["tasks"]["16384"]
         return np.array([scores[task]["mean"] for task in sorted(scores)])
 
-    gaps = {rival: tasks("dprope", N_HAT[2]) - tasks(rival) for rival in ("pi", "yarn")}
-    family = {rival: estimate(gap.mean(), of_sample(gap)) for rival, gap in gaps.items()}
+    gap = tasks("dprope", N_HAT[2]) - tasks("yarn")
     row = claims.loc["ruler", "smollm2"]
-    assert row[["mean", "low", "high"]].tolist() == pytest.approx(
-        at_holms_level(family, "yarn"), rel=1e-3
-    )
+    expected = at_95_per_cent(*estimate(gap.mean(), of_sample(gap)))
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-3)
     assert row["measured_on"] == "without training, 13 tasks"
 
 

@@ -125,12 +125,8 @@ def test_a_side_with_seeds_brings_their_spread_against_one_without(recorder, see
                 "loss_by_position", method, seed=seed, **book(0, 0, 0, 0) | {"blocks": blocks}
             )
         sides.append(losses)
-    rows = [
-        rows
-        for of_state in loss_by_position.sets(recorder.results(), 2.0)
-        for rows in [*of_state.rows]
-    ]
-    by_method = {row.setting.method: row for row in rows}
+    sets = loss_by_position.sets(recorder.results(), 2.0)
+    by_method = {row.setting.method: row for rows in sets for row in rows.rows}
     gap = loss_by_position.gap(by_method["pi"], by_method["yarn"])
     by_text = sides[0].mean(axis=0) - sides[1].mean(axis=0)
     samples = [by_text] + [side.mean(axis=1) for side in sides if len(side) > 1]

@@ -1,0 +1,570 @@
+"""What each claim states of a model: functions from the records of a model to statements.
+
+A claim is tested against the paper's own rivals, at the paper's own setting. Both are fixed before
+anything is measured: the best of several is never picked by its score.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from analysis import disturbance, metrics, published, row_differences
+from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
+from analysis.comparison import Comparison, Row, ablations, agree, compared
+from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
+from analysis.numbers import number
+from analysis.results import Results
+from analysis.scores import Score, over_seeds
+from analysis.settings import STATES, SYMBOLS, Setting, extended_length, tokens
+from core import discovery, rope
+
+STATE = dict(STATES)  # by whether the model was fine-tuned
+INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
+FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
+EXCESS = 720.0  # the b at which LongBench-E falls in the paper
+ALL_KEYS = Region(low=99.5)  # whole per cents are printed
+_NAT = "× 10⁻³ nat"
+# Of a benchmark: what it averages.
+SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}
+
+# Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such
+# folder.
+losses = discovery.module("analysis.beyond.loss_by_position")
+
+
+# The disturbance
+
+
+def published_disturbances(results: Results) -> Iterator[Statement]:
+    """The paper's disturbances against those recomputed in float32, for a model of the paper's
+    geometry."""
+    if results.model.plain != published.GEOMETRY:
+        return
+    for setting, paper, average in disturbance.recomputed(disturbance.FLOAT32):
+        deviation = abs(average / paper - 1)
+        yield Statement(
+            what=rope.METHODS[setting.method].title,
+            number=Score(average),
+            state="computed in float32",
+            factor=setting.factor,
+            paper=paper,
+            beside=[("deviation", f"{100 * deviation:.2f} %")],
+            unit=_NAT,
+            # The paper prints three to four digits.
+            verdict=EXACT if deviation < 0.005 else CONTRADICTED,
+        )
+
+
+def least_disturbance(results: Results) -> Iterator[Statement]:
+    """DPRoPE's disturbance at t = 0 against that of each of the paper's rivals; nothing here is
+    random.
+
+    At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
+    above PI's.
+    """
+    geometry = results.model.plain
+    if geometry is None:
+        return
+    for rival, factor in sorted(published.disturbance(), key=lambda pair: pair[1]):
+        if rival == rope.PROPOSED:
+            continue
+        ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
+        average = disturbance.compute(geometry, ours).average
+        others = disturbance.compute(geometry, other).average
+        verdict = CERTAIN if rival == rope.TIME_REFERENCE else REPRODUCED
+        yield Statement(
+            what=ours.name,
+            number=Score(average),
+            state="computed in float64",
+            factor=factor,
+            beside=[(other.name, f"{others:.2f} {_NAT}")],
+            unit=_NAT,
+            verdict=verdict if average < others else CONTRADICTED,
+        )
+
+
+# Losses on books
+
+
+def less_is_better(results: Results) -> list[Statement]:
+    """The central claim: DPRoPE at t = 0 has the least disturbance, and so less loss beyond L than
+    the other methods.
+
+    The others are the paper's rivals and DPRoPE at the paper's n̂. A correlation over a few
+    methods, or over selections of pairs that contain each other, would rest on no sample.
+    Fine-tuned models are taken first, as in the paper.
+    """
+    fine_tuned = list(_less_is_better(results, trained=True))
+    return fine_tuned or list(_less_is_better(results, trained=False))
+
+
+def _less_is_better(results: Results, trained: bool) -> Iterator[Statement]:
+    for rows, factor, papers in _on_books(results, trained):
+        least = rows.find(rope.PROPOSED, {}, factor)
+        if least is None:
+            continue
+        rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
+        for other in filter(None, [*rivals, papers]):
+            less, more = (
+                disturbance.compute(results.model.geometry, row.setting).average
+                for row in (least, other)
+            )
+            if less < more:
+                beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
+                yield _loss_difference(least, other, region=BELOW, beside=beside)
+
+
+def least_loss(results: Results) -> Iterator[Statement]:
+    """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities
+    are."""
+    for rows, factor, ours in _on_books(results, trained=False):
+        for rival in _rivals("perplexity", rows, ours) if ours else ():
+            paper = published.perplexity_advantage(rival.setting.method, factor)
+            yield _loss_difference(ours, rival, region=BELOW, paper=paper)
+
+
+def collapse(results: Results) -> Iterator[Statement]:
+    """Without training: from within L to beyond it the unextended model loses more than YaRN does
+    on the same books, DPRoPE loses less than it, and the same of passkeys."""
+    for rows, factor, ours in _on_books(results, trained=False):
+        original = rows.find(rope.ORIGINAL, {}, factor)
+        yarn = rows.find(rope.BASELINE, {}, factor)
+        if original and yarn:
+            yield _loss_difference(original, yarn, region=ABOVE, where=losses.CHANGE)
+        if original and ours:
+            yield _loss_difference(ours, original, region=BELOW)
+    yield from _lost_passkeys(results)
+
+
+def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
+    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂;
+    none without beyond/."""
+    for factor in losses.measured_factors(results) if losses else ():
+        if rows := losses.sampled(results, factor, trained):
+            n_hat = results.model.n_hat.get(factor)
+            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
+
+
+def _loss_difference(
+    row: Row, other: Row, *, region: Region, where: str = "beyond L", beside=(), **more
+) -> Statement:
+    """That a row's loss minus another's lies in a region.
+
+    Beside it stand on how many books it has its sign, and the same in the other places: what a
+    method loses within L and beyond it alike, it does not lose by extending.
+    """
+    gaps = {place: losses.gap(row, other, place) for place in losses.PLACES}
+    gap = gaps.pop(where)
+    same_sign = sum(value * gap.mean > 0 for value in gap.texts)
+    side = "above 0" if gap.mean > 0 else "below 0"
+    elsewhere = [(place, printed(of, 3, signed=True)) for place, of in gaps.items()]
+    return Statement(
+        what=f"{row.setting.name} minus {other.setting.name}",
+        number=gap,
+        state=STATE[row.trained],
+        sample="book",
+        factor=row.setting.factor,
+        metric=where,
+        region=region,
+        beside=[(side, f"on {same_sign} of {len(gap.texts)} books"), *elsewhere, *beside],
+        unit="nats per token",
+        digits=3,
+        signed=True,
+        **more,
+    )
+
+
+# Benchmarks, against the paper's rivals
+
+
+def longbench_e(results: Results) -> Iterator[Statement]:
+    """DPRoPE is ahead of every rival on LongBench-E."""
+    return _ahead(results, "longbench_e")
+
+
+def ruler(results: Results) -> Iterator[Statement]:
+    """DPRoPE is ahead of every rival on RULER."""
+    return _ahead(results, "ruler")
+
+
+def open_llm(results: Results) -> Iterator[Statement]:
+    """DPRoPE is ahead of every rival on short text, and as good as the unextended model."""
+    yield from _ahead(results, "open_llm")
+    for rows, ours in _at_papers_n_hat(results, "open_llm"):
+        original = _original(results, "open_llm", ours)
+        metric = _headline(results, "open_llm", ours)
+        if original and metric:
+            yield _score_difference(
+                ours, original, rows, experiment="open_llm", metric=metric, region=FLUCTUATION
+            )
+
+
+def _ahead(results: Results, experiment: str) -> Iterator[Statement]:
+    """DPRoPE is ahead of every rival at every factor in a benchmark's headline."""
+    for rows, ours in _at_papers_n_hat(results, experiment):
+        metric = _headline(results, experiment, ours)
+        for rival in _rivals(experiment, rows, ours) if metric else ():
+            yield _score_difference(
+                ours,
+                rival,
+                rows,
+                experiment=experiment,
+                metric=metric,
+                region=ABOVE,
+                paper=published.advantage(
+                    experiment, rival.setting.method, ours.setting.factor, metric
+                ),
+            )
+
+
+def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison, Row]]:
+    """Rows that compare, and DPRoPE's at the paper's n̂, at each factor.
+
+    The paper's n̂ is 5/8 of d at s = 2 and 1/2 at s = 4, whatever scores best. Fine-tuned models
+    are taken first, and those without training if none was fine-tuned. There are none of a
+    benchmark that was generated in the form of the real one, which tests code and no claim.
+    """
+    for trained in (True, False):
+        rows = compared(results, experiment, trained)
+        if not rows or is_miniature(rows):
+            continue
+        own = [
+            rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
+            for factor, n_hat in sorted(results.model.n_hat.items())
+        ]
+        if any(own):
+            return [(rows, row) for row in own if row]
+    return []
+
+
+def is_miniature(rows: Comparison) -> bool:
+    """Whether the benchmark was generated in the form of the real one."""
+    return "benchmark" in rows.first
+
+
+def _headline(results: Results, experiment: str, row: Row) -> str | None:
+    """The score that a claim is about: an average, the last that there is.
+
+    RULER's is that at L': its unit is a task, and lengths beyond L' are no test of extending to L'.
+    """
+    longest = tokens(extended_length(results, row.setting.factor))
+    if experiment == "ruler" and longest in metrics.ruler(row.first):
+        return longest
+    return _average(experiment, row)
+
+
+def _average(experiment: str, row: Row) -> str | None:
+    """The last average of a benchmark; its last score if it has none."""
+    names = list(getattr(metrics, experiment)(row.first))
+    averages = [name for name in names if name.startswith("Avg")]
+    return next(reversed(averages or names), None)
+
+
+def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
+    """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
+    plain = rows.only(lambda row: row.setting.plain())
+    rivals = [
+        plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)
+    ]
+    return [rival for rival in rivals if rival]
+
+
+def _original(results: Results, experiment: str, ours: Row) -> Row | None:
+    """The unextended model, if it was measured as `ours` was."""
+    for row in compared(results, experiment, False).rows:
+        if row.setting.method == rope.ORIGINAL and agree(row.first, ours.first):
+            return row
+    return None
+
+
+def _score_difference(
+    row: Row,
+    other: Row,
+    rows: Comparison,
+    *,
+    experiment: str,
+    metric: str,
+    region: Region,
+    **more,
+) -> Statement:
+    """That a row's score minus another's lies in a region; the two scores stand beside it."""
+    of = getattr(metrics, experiment)
+    given = {
+        "what": f"{row.setting.name} minus {other.setting.name}",
+        "beside": [
+            (each.setting.name, _score(each, each.scores(of)[metric], experiment))
+            for each in (row, other)
+        ],
+    }
+    return Statement(
+        **given | more,
+        number=row_differences.between(row, other, experiment, of, metric, rows),
+        state=STATE[row.trained],
+        sample=SAMPLES[experiment],
+        factor=row.setting.factor,
+        metric=metric,
+        region=region,
+        unit="points",
+        signed=True,
+    )
+
+
+def _score(row: Row, score: Score, experiment: str) -> str:
+    """A score; where it is of one prompt a task, as a count of prompts."""
+    if experiment == "ruler" and row.first.get("samples") == 1:
+        prompts = len(row.first["tasks"])
+        return f"{score.mean / 100 * prompts:g} of {prompts} prompts"
+    return number(score.mean, 2)
+
+
+# Passkeys
+
+
+def _lost_passkeys(results: Results) -> Iterator[Statement]:
+    """The unextended model finds fewer keys at L' than at L, and fewer there than DPRoPE; both
+    without training.
+
+    None of a model that misses keys at L already: its keys beyond L test nothing.
+    """
+    rows = compared(results, "passkey", False)
+    original = rows.find(rope.ORIGINAL)
+    near = tokens(extended_length(results, 1))
+    for factor, n_hat in sorted(results.model.n_hat.items()):
+        far = tokens(extended_length(results, factor))
+        ours = rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
+        if original is None or ours is None:
+            continue
+        theirs, own = (row.scores(metrics.passkey) for row in (original, ours))
+        if not {near, far} <= theirs.keys() & own.keys() or theirs[near].mean < 100:
+            continue
+        found = {
+            f"{row.setting.name} at {length}": scores[length]
+            for row, scores in ((original, theirs), (ours, own))
+            for length in (near, far)
+        }
+        beside = [(name, _count([score])) for name, score in found.items()]
+        yield _key_difference(
+            f"original at {far} minus at {near}",
+            theirs[far].minus(theirs[near]),
+            factor=factor,
+            region=BELOW,
+            beside=beside,
+        )
+        yield _key_difference(
+            f"{ours.setting.name} minus original at {far}",
+            own[far].minus(theirs[far]),
+            factor=factor,
+            region=ABOVE,
+            beside=beside,
+        )
+
+
+def _key_difference(
+    what: str,
+    gap: Score,
+    *,
+    factor: float,
+    region: Region,
+    beside: list[tuple[str, str]],
+) -> Statement:
+    """That a difference of two shares of passkeys, without training, lies in a region."""
+    return Statement(
+        what=what,
+        number=gap,
+        state=STATE[False],
+        sample="prompt",
+        factor=factor,
+        metric="passkeys",
+        region=region,
+        beside=beside,
+        unit="points",
+        digits=0,
+        signed=True,
+    )
+
+
+def finds_all_passkeys(results: Results) -> Iterator[Statement]:
+    """No passkey within L' is missed, to the precision of whole per cents.
+
+    It is not tested on a model that misses keys within L already. The rivals stand beside it.
+    """
+    for rows, ours in _at_papers_n_hat(results, "passkey"):
+        longest = extended_length(results, ours.setting.factor)
+        rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
+        beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
+        able = True
+        if original := _original(results, "passkey", ours):
+            within = _keys(original, extended_length(results, 1))
+            beside.append(("original within L", _count(within)))
+            able = within[0].mean == 100  # else no method can be tested
+        share = over_seeds([{"": score} for score in _keys(ours, longest)])[""]
+        yield Statement(
+            what=ours.setting.name,
+            number=share.at_most(100.0),
+            state=STATE[ours.trained],
+            sample="prompt",
+            factor=ours.setting.factor,
+            region=ALL_KEYS if able else None,
+            paper=100.0,
+            beside=beside,
+            count=_count(_keys(ours, longest)),
+            unit="%",
+            digits=0,
+            takes="a model that finds every key within L",
+        )
+
+
+def _keys(row: Row, longest: int) -> list[Score]:
+    """The share of passkeys found in texts of at most `longest` tokens, by each seed."""
+    return [metrics.passkeys_within(run, longest) for run in row.runs]
+
+
+def _count(shares: list[Score]) -> str:
+    """Shares of the same prompts in per cent as counts: "10 of 12", or by seed "10, 9, 11 of
+    12"."""
+    found = ", ".join(f"{round(share.mean / 100 * share.n)}" for share in shares)
+    return f"{found} of {shares[0].n}"
+
+
+# Over n̂ and b
+
+
+def n_hat_longbench_e(results: Results) -> Iterator[Statement]:
+    """The score at the least n̂ is below that at the greatest."""
+    if ablation := _ablation(results, "longbench_e", "n_hat"):
+        paper = ablation.paper
+        effect = paper[min(paper)] - paper[max(paper)]
+        yield ablation.statement(min(ablation.others), region=BELOW, paper=effect)
+
+
+def n_hat_open_llm(results: Results) -> Iterator[Statement]:
+    """The score at every n̂ equals that at the greatest."""
+    if ablation := _ablation(results, "open_llm", "n_hat"):
+        yield from ablation.all_alike()
+
+
+def intervals_longbench_e(results: Results) -> Iterator[Statement]:
+    """The score at every b but EXCESS equals that at the paper's own, and at EXCESS it is below."""
+    if ablation := _ablation(results, "longbench_e", "intervals"):
+        yield from ablation.all_alike(but=EXCESS)
+        if EXCESS in ablation.others:
+            effect = ablation.paper[EXCESS] - ablation.paper[INTERVALS]
+            yield ablation.statement(EXCESS, region=BELOW, paper=effect)
+
+
+def intervals_open_llm(results: Results) -> Iterator[Statement]:
+    """The score at every b equals that at the paper's own."""
+    if ablation := _ablation(results, "open_llm", "intervals"):
+        yield from ablation.all_alike()
+
+
+@dataclass(frozen=True)
+class _Ablation:
+    """DPRoPE's rows by the value of one option.
+
+    Attributes:
+        experiment, option: what was measured, and what was varied.
+        among: the rows that compare.
+        value: the option's value that the others are compared with: the greatest n̂, or the paper's
+            own b.
+        reference: the row of that value.
+        others: the rows of the other values.
+        paper: the paper's scores by value.
+    """
+
+    experiment: str
+    option: str
+    among: Comparison
+    value: float
+    reference: Row
+    others: dict[float, Row]
+    paper: dict[float, float]
+
+    def statement(self, value: float, *, region: Region, paper: float) -> Statement:
+        """That the score at a value minus that at the reference lies in a region."""
+        symbol = SYMBOLS[self.option]
+        return _score_difference(
+            self.others[value],
+            self.reference,
+            self.among,
+            experiment=self.experiment,
+            metric=_average(self.experiment, self.reference),
+            region=region,
+            paper=paper,
+            what=f"{symbol} = {value:g} minus {symbol} = {self.value:g}",
+        )
+
+    def all_alike(self, but: float | None = None) -> Iterator[Statement]:
+        """That the score at each value equals that at the reference, within a margin: the spread of
+        the paper's own scores."""
+        paper = [score for value, score in self.paper.items() if value != but]
+        margin = max(paper) - min(paper)
+        for value in self.others:
+            if value != but:
+                yield self.statement(value, region=Region(-margin, margin), paper=0.0)
+
+
+def _ablation(results: Results, experiment: str, option: str) -> _Ablation | None:
+    """None if fewer than two values were measured in the range of the paper's table, or the
+    benchmark is a miniature."""
+    own = INTERVALS if option == "intervals" else None
+    by_state = list(ablations(results, experiment, option, own))
+    if not by_state:
+        return None
+    _, rows = by_state[-1]  # fine-tuned, where there are such rows
+    if "benchmark" in next(iter(rows.values())).first:
+        return None
+    paper = published.ablated(f"{option}_{experiment}", "Avg.")
+    # n̂ counts as a share of the dimensions.
+    share = 1.0
+    if option == "n_hat":
+        share = results.model.geometry.head_dim / published.GEOMETRY.head_dim
+    least, most = min(paper) * share, max(paper) * share
+    within = {value: row for value, row in rows.items() if least <= value <= most}
+    if len(within) < 2:
+        return None
+    value = own if own in within else max(within)
+    reference = within.pop(value)
+    among = compared(results, experiment, reference.trained)
+    return _Ablation(experiment, option, among, value, reference, within, paper)
+
+
+# The time
+
+
+def time(results: Results) -> Iterator[Statement]:
+    """DPRoPE's times of a training step and of a forward pass are no more than PI's, within the
+    margin.
+
+    The paper's times show no difference, so the margin is half a unit of their last digit. Both
+    methods run the same operators on numbers of the same size, so that only a fault could make a
+    difference.
+    """
+    region = Region(high=1 + published.time_resolution())
+    for statement in _times(results, rope.PROPOSED, region):
+        slower = region.verdict(statement.number) == CONTRADICTED
+        yield replace(statement, verdict=CONTRADICTED if slower else CERTAIN)
+
+
+def clex_time(results: Results) -> Iterator[Statement]:
+    """CLEX's times of a training step and of a forward pass are more than PI's."""
+    return _times(results, "clex", Region(low=1.0))
+
+
+def _times(results: Results, method: str, region: Region) -> Iterator[Statement]:
+    """That a method's times, as multiples of PI's, lie in a region."""
+    for record in results.records("time_cost"):
+        for row in record["scores"]:
+            if row["method"] != method:
+                continue
+            setting = Setting.of(row | {"factor": record["factor"]})
+            yield Statement(
+                what=setting.name,
+                number=Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]),
+                state="",
+                sample="round",
+                factor=setting.factor,
+                metric=row["phase"],
+                region=region,
+                unit=f"of {rope.METHODS[rope.TIME_REFERENCE].title}",
+                digits=3,
+            )
