@@ -52,7 +52,7 @@ def test_an_ablation_stands_below_the_papers(recorder):
 
 def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     for method, at_4k, at_8k in (
-        ("yarn", 50, 42 - 1e-14),
+        ("yarn", 50, 42),
         ("original", 60, 42),
         ("dprope", 55, 45),
         ("my-method", 1, 2),
@@ -70,13 +70,7 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     header, original, yarn, dprope, mine = rows(table)[
         "A Model, measured without training, 2 of 13 tasks"
     ]
-    assert header == (
-        "Method",
-        "4k",
-        "8k",
-        "Avg.",
-        "Effective, ≥ 42.0",
-    )  # what the original scores at L
+    assert header == ("Method", "4k", "8k", "Avg.")
     names = [line[0].text for line in (original, yarn, dprope, mine)]
     assert names == ["Original", "YaRN (s = 2)", "DPRoPE (t = 0) (s = 2)", "My-method (s = 2)"]
     assert (original[1].text, original[1].small, original[1].bold) == ("60.0", "[59.0, 61.0]", True)
@@ -85,8 +79,7 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
         "[41.0, 43.0]",
         False,
     )
-    effective = [f"{line[-1].text} {line[-1].small}" for line in (original, yarn, dprope, mine)]
-    assert effective == ["8k [4k]", "8k [4k]", "8k [8k]", "– [–]"]
     assert dprope[2].bold and original[3].bold and not yarn[3].bold
-    _, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
+    title, (_, other) = list(rows(table).items())[-1]  # other samples: a block of its own
+    assert ", one prompt a task, each 50.0 points" in title
     assert other[0].text == "PI (s = 2)" and other[1].text == "99.0"
