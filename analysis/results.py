@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core.errors import InputError, meant
@@ -98,10 +98,13 @@ class Results:
     Attributes:
         folder: the folder of all models' records: results/, or one that a rerun wrote.
         model: the model of these records.
+        part: the folder below beyond/ that holds them, such as "h200", where they stand apart from
+            the model's others; else empty.
     """
 
     folder: Path
     model: Model
+    part: str = ""
 
     @classmethod
     def of(cls, name: str, folder: Path = RESULTS) -> Results:
@@ -144,7 +147,15 @@ class Results:
     def records(self, experiment: str) -> list[Entries]:
         """All records of an experiment, sorted by file name; "file" in each is its file's name
         without the suffix."""
+        if self.part:
+            return _read(self.folder / self.model.name / BEYOND / self.part / experiment)
         return _read(records.folder(self.folder, self.model.name, experiment))
+
+    def parts(self) -> list[Results]:
+        """The records that stand apart from these, by folder."""
+        files = (self.folder / self.model.name / BEYOND).glob("*/*/*.json")
+        names = sorted({file.parts[-3] for file in files})
+        return [replace(self, part=name) for name in names]
 
     def require(self, experiment: str) -> list[Entries]:
         """:meth:`records`, or NotMeasured if there is none."""

@@ -1,6 +1,6 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -8,9 +8,9 @@ import pandas as pd
 from analysis import disturbance, metrics, results
 from analysis.comparison import Metrics, comparisons
 from analysis.results import Results
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, over_texts
 from analysis.settings import STATES, Setting
-from core import discovery
+from core import discovery, roles
 
 # By experiment: its scores by metric, and their unit.
 SCORES: dict[str, tuple[Metrics, str]] = {
@@ -20,54 +20,129 @@ SCORES: dict[str, tuple[Metrics, str]] = {
     "perplexity": (metrics.perplexity, "perplexity"),
     "ruler": (metrics.ruler, "%"),
 }
-if losses := discovery.module("analysis.beyond.loss_by_position"):
-    SCORES["loss_by_position"] = (losses.ranges, "nats per token")
+_NATS = "nats per token"
+losses = discovery.module("analysis.beyond.loss_by_position")
+if losses:
+    SCORES["loss_by_position"] = (lambda run: {**losses.ranges(run), **losses.places(run)}, _NATS)
 
 
 def table(folder: Path) -> str:
-    """CSV, a line for each score; `n` counts samples or books of each seed, an empty interval is
-    none."""
-    lines = [line for each in results.every(folder) for line in _lines(each)]
+    """CSV, a line for each score.
+
+    `part` names the folder of records that stand apart from the model's others; `n` counts samples
+    or books of each seed, an empty interval is none.
+    """
+    lines = []
+    for measured in results.every(folder):
+        lines += _disturbances(measured)
+        for part in (measured, *measured.parts()):
+            for of_kind in _KINDS:
+                lines += of_kind(part)
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-def _lines(measured: Results) -> Iterator[dict]:
-    """Disturbances of all methods, then what was measured: one line for all seeds of a setting."""
-    if measured.model.plain:
-        for factor in measured.model.factors:
-            for setting in disturbance.settings(measured, factor):
-                computed = Score(disturbance.compute(measured.model.plain, setting).average)
-                yield from _of(
-                    measured, setting, False, "disturbance", {"average": computed}, "10⁻³ nat"
-                )
+def _disturbances(measured: Results) -> Iterator[dict]:
+    """Of all methods."""
+    for factor in measured.model.factors if measured.model.plain else ():
+        for setting in disturbance.settings(measured, factor):
+            computed = Score(disturbance.compute(measured.model.plain, setting).average)
+            scores = {"average": computed}
+            yield from _lines(measured, setting, "disturbance", scores, unit="10⁻³ nat")
+
+
+def _by_experiment(measured: Results) -> Iterator[dict]:
+    """What was measured by SCORES: one line for all seeds of a setting."""
     for experiment, (of, unit) in SCORES.items():
         for trained, _ in STATES:
-            for row in (
-                row for rows in comparisons(measured, experiment, trained) for row in rows.rows
-            ):
-                yield from _of(measured, row.setting, trained, experiment, row.scores(of), unit)
-    for record in measured.records("time_cost"):
-        for row in (row for row in record["scores"] if not row["again"]):
-            setting = Setting.of(row | {"factor": record["factor"]})
-            times = {
-                row["phase"]: Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+            for rows in comparisons(measured, experiment, trained):
+                for row in rows.rows:
+                    yield from _lines(
+                        measured,
+                        row.setting,
+                        experiment,
+                        row.scores(of),
+                        unit=unit,
+                        trained=trained,
+                    )
+
+
+def _learned(measured: Results) -> Iterator[dict]:
+    """The losses of the held-out text at the end of learning, by the method that it began with: one
+    line for all seeds."""
+    by_start: dict[Setting, list[dict]] = {}
+    for run in measured.records("learned"):
+        by_start.setdefault(Setting.of(run), []).append(run)
+    for setting, runs in by_start.items():
+        ends = [run["curve"][-1] for run in runs]
+        scores = {
+            where: over_texts([[end[place]["mean"]] for end in ends])
+            for place, where in _PLACES.items()
+        }
+        yield from _lines(measured, setting, "learned", scores, unit=_NATS)
+
+
+def _selections(measured: Results) -> Iterator[dict]:
+    """The losses of selections of pairs, on texts that are too few for an interval."""
+    for record in measured.records("selections"):
+        for selection in record["scores"]:
+            setting = Setting.of(
+                {"method": roles.PROPOSED, "factor": record["factor"], **selection}
+            )
+            scores = {
+                where: Score(selection[place]["mean"], n=len(record["data"]))
+                for place, where in _PLACES.items()
+                if place in selection
             }
-            yield from _of(measured, setting, False, "time_cost", times, "of PI's time")
+            yield from _lines(measured, setting, "selections", scores, unit=_NATS)
 
 
-def _of(
-    measured: Results, setting: Setting, trained: bool, experiment: str, scores: Scores, unit: str
+def _times(measured: Results) -> Iterator[dict]:
+    """The times of a training step and of a forward pass."""
+    for record in measured.records("time_cost"):
+        for row in record["scores"]:
+            if row["again"]:
+                continue
+            setting = Setting.of(row | {"factor": record["factor"]})
+            time = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+            scores = {row["phase"]: time}
+            yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")
+
+
+_KINDS: tuple[Callable[[Results], Iterator[dict]], ...] = (
+    _by_experiment,
+    _learned,
+    _selections,
+    _times,
+)
+_PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
+
+
+def _lines(
+    measured: Results,
+    setting: Setting,
+    experiment: str,
+    scores: Scores,
+    *,
+    unit: str,
+    trained: bool = False,
 ) -> Iterator[dict]:
-    given = [*setting.options, *([("rate", setting.rate)] if setting.rate else [])]
-    options = " ".join(f"{name}={value}" for name, value in given)
-    line = {
-        "model": measured.model.name,
-        "method": setting.method,
-        "options": options,
-        "factor": setting.factor,
-    }
-    line |= {"trained": trained, "experiment": experiment}
+    options = [f"{name}={value}" for name, value in setting.options]
+    if setting.rate:
+        options.append(f"rate={setting.rate}")
     for metric, score in scores.items():
         if score is not None:
-            numbers = {"value": score.mean, "low": score.low, "high": score.high, "n": score.n}
-            yield line | {"metric": metric} | numbers | {"unit": unit}
+            yield {
+                "model": measured.model.name,
+                "part": measured.part,
+                "method": setting.method,
+                "options": " ".join(options),
+                "factor": setting.factor,
+                "trained": trained,
+                "experiment": experiment,
+                "metric": metric,
+                "value": score.mean,
+                "low": score.low,
+                "high": score.high,
+                "n": score.n,
+                "unit": unit,
+            }

@@ -181,3 +181,50 @@ def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
     assert re.search(
         rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$", printed, re.MULTILINE
     )
+
+
+@pytest.fixture(scope="module")
+def scores():
+    table = pd.read_csv(RESULTS / "all.csv", dtype={"part": str})
+    table = table.fillna({"part": "", "method": "", "options": ""})
+    return table.set_index(["model", "part", "experiment", "method", "factor"]).sort_index()
+
+
+def test_all_csv_has_every_record_with_scores(scores):
+    kinds = {"longbench_e", "open_llm", "passkey", "perplexity", "ruler", "loss_by_position"}
+    found = set()
+    for file in RESULTS.glob("*/**/*.json"):
+        run = json.loads(file.read_text())
+        if run.get("experiment") in {*kinds, "learned", "selections", "time_cost"}:
+            model, *between, experiment, _ = file.relative_to(RESULTS).parts
+            part = between[1] if len(between) == 2 else ""
+            methods = [run.get("method")]
+            if experiment in ("selections", "time_cost"):
+                methods = [row.get("method", "dprope") for row in run["scores"]]
+            found |= {(model, part, experiment, of, float(run["factor"])) for of in methods}
+    in_table = set(scores.index.unique())
+    assert found <= in_table
+    assert {key[2] for key in in_table - found} == {"disturbance"}
+    one = scores.set_index(["options", "trained", "metric", "n"], append=True)
+    assert not one.index.has_duplicates
+
+
+@pytest.mark.parametrize(("model", "part"), [("smollm2", "h200"), ("tiny", "rates"), ("tiny", "")])
+def test_losses_within_and_beyond_l_of_all_csv_are_those_of_the_records(scores, model, part):
+    """YaRN at s = 2, fine-tuned at the default rate if there is such a run."""
+    of = scores.loc[model, part, "loss_by_position", "yarn", 2.0]
+    trained = part != ""
+    of = of[(of["options"] == "") & (of["trained"] == trained)].set_index("metric")
+    (file,) = (RESULTS / model / "beyond" / part / "loss_by_position").glob(
+        f"yarn_s=2{'_seed=0' * trained}_books=*.json"
+    )
+    by_place = by_book(json.loads(file.read_text()), model)
+    for place, losses in (
+        ("within L", by_place[:, 0]),
+        ("beyond L", by_place[:, 1]),
+        ("beyond minus within", by_place[:, 1] - by_place[:, 0]),
+    ):
+        expected = at_95_per_cent(*estimate(losses.mean(), of_sample(losses)))
+        found = of.loc[place]
+        assert [found["value"], found["low"], found["high"]] == pytest.approx(expected, abs=2e-5)
+        assert found["n"] == len(losses)
