@@ -206,6 +206,23 @@ def agree(record: dict, other: dict) -> bool:
     return all(record.get(name) == other.get(name) for name in names)
 
 
+def require_alike(*rows: Row) -> None:
+    """Refuses rows that may not be compared.
+
+    Raises:
+        InputError: a record was measured on other samples, or in another way, than the first.
+    """
+    first = rows[0].first
+    for run in (run for row in rows for run in row.runs):
+        if not agree(run, first):
+            names = {*run.get("comparable", ()), *first.get("comparable", ())}
+            differing = sorted(name for name in names if run.get(name) != first.get(name))
+            raise InputError(
+                f"{run['file']} and {first['file']} differ in {', '.join(differing)}, so they "
+                f"cannot be compared; measure both alike."
+            )
+
+
 def _key(record: dict) -> str:
     """The values that must agree; none for hand-made records without a list of them."""
     return json.dumps(

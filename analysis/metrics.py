@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.comparison import Row
-from analysis.scores import Score, Scores, book_of, over_texts
+from analysis.scores import Score, Scores, book_of, over_texts, stacked
 from analysis.settings import tokens
 from core.errors import InputError
 from eval import longbench
@@ -98,7 +98,10 @@ def log_perplexity(record: dict) -> Scores:
 
 def _loss(windows: list[tuple[float, int]]) -> float:
     """A text's mean loss, from the summed loss and the number of tokens of its windows."""
-    sums, counts = np.array(windows).T
+    pairs = stacked(windows)
+    if pairs.shape[1:] != (2,):
+        raise InputError("a record's window is no summed loss and count; measure it again.")
+    sums, counts = pairs.T
     return float(sums.sum() / counts.sum())
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.comparison import Comparison, Metrics, Row
+from analysis.comparison import Comparison, Metrics, Row, require_alike
 from analysis.metrics import OPEN_LLM
 from analysis.scores import Score, over_texts, paired_seeds, seed_errors, stacked
 from analysis.settings import tokens
@@ -33,7 +33,11 @@ def between(
 
     Args:
         among: rows to take the error over seeds from, if these two have one seed.
+
+    Raises:
+        InputError: the two were not measured on the same samples.
     """
+    require_alike(ours, other)
     if shared := set(ours.seeds) & set(other.seeds):
         ours, other = ours.of_seeds(shared), other.of_seeds(shared)
     our_scores, other_scores = (

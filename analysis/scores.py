@@ -156,18 +156,20 @@ def stacked(rows: ArrayLike) -> np.ndarray:
     """Lists of numbers for the same samples in the same order, as one array [rows, …].
 
     Raises:
-        InputError: their lengths differ, so they cannot belong to the same samples, or there are no
-            numbers.
+        InputError: their lengths differ, so they cannot belong to the same samples, or they hold no
+            numbers, or something else.
     """
     try:
-        values = np.array(rows, dtype=np.float64)
+        values = np.array(rows)
     except ValueError as error:
         raise InputError(
             "two records that are compared hold different numbers of samples; measure again."
         ) from error
     if not values.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
-    return values
+    if values.dtype.kind not in "fiu":
+        raise InputError("a record that is compared holds no numbers; measure it again.")
+    return values.astype(np.float64)
 
 
 def book_of(title: str) -> str:

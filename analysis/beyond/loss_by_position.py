@@ -8,7 +8,14 @@ import re
 
 import numpy as np
 
-from analysis.comparison import Comparison, Row, compared, comparisons, factors
+from analysis.comparison import (
+    Comparison,
+    Row,
+    compared,
+    comparisons,
+    factors,
+    require_alike,
+)
 from analysis.results import Results
 from analysis.scores import (
     LEAST_TEXTS,
@@ -20,6 +27,7 @@ from analysis.scores import (
     stacked,
 )
 from analysis.settings import span
+from core.errors import InputError
 
 WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
 PLACES = (WITHIN, BEYOND, CHANGE)
@@ -84,8 +92,19 @@ def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
 
 def blocks(*runs: dict) -> np.ndarray:
     """The losses of records on the same texts, [records, excerpts, blocks], in the first record's
-    order."""
-    return stacked([[run["blocks"][name] for name in runs[0]["blocks"]] for run in runs])
+    order.
+
+    Raises:
+        InputError: a record is of other excerpts than the first.
+    """
+    first = runs[0]
+    for run in runs:
+        if run["blocks"].keys() != first["blocks"].keys():
+            raise InputError(
+                f"{run['file']} has losses of other texts than {first['file']}; measure both on "
+                f"the same."
+            )
+    return stacked([[run["blocks"][name] for name in first["blocks"]] for run in runs])
 
 
 def texts(run: dict) -> list[str]:
@@ -118,7 +137,11 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """:func:`level` minus the reference's, paired by text and by the seeds that both have.
 
     Where they have none in common, each side's mean over its seeds counts, with its spread.
+
+    Raises:
+        InputError: the two were not measured on the same texts.
     """
+    require_alike(row, reference)
     if shared := set(row.seeds) & set(reference.seeds):
         row, reference = row.of_seeds(shared), reference.of_seeds(shared)
     texts_of = row.first  # both are in the order of the row's texts

@@ -1,13 +1,18 @@
 """Losses on beginnings of books: which sets of texts there are, and what is paired with what."""
 
+import contextlib
 import json
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from analysis import metrics, row_differences
 from analysis.beyond import learned, loss_by_position
+from analysis.comparison import Comparison, Row
 from analysis.results import Results
+from analysis.settings import Setting
+from core.errors import InputError
 from experiments.kit.records import RESULTS
 
 
@@ -134,3 +139,46 @@ def test_a_side_with_seeds_brings_their_spread_against_one_without(recorder, see
     assert gap.mean == pytest.approx(by_text.mean())
     assert (gap.high - gap.low) / 2 == pytest.approx(stats.t.ppf(0.975, gap.freedom) * error)
     assert gap.seeds == 3
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("experiment", ["loss_by_position", "perplexity"])
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        (None, None, None),
+        ("length", 8192, "differ in length"),
+        ("data", {"A": "hash", "B": "other"}, "differ in data"),
+        ("data", {"A": "hash"}, "differ in data"),
+        ("data", {"A": "hash", "C": "hash"}, "differ in data"),
+        ("losses", {"A": [1, 1, 2, 2]}, "other texts|different numbers"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, NAN, 7]}, "a number in it is NaN"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, None, 7]}, "no numbers"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, "7", 7]}, "no numbers"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1]}, "different numbers|no summed loss"),
+    ],
+)
+def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field, value, says):
+    """In whatever order the texts are."""
+    losses = {"A": [1, 1, 2, 2], "B": [1, 1, 7, 7]}
+    for method, order in (("pi", "AB"), ("yarn", "BA")):
+        record = {"data": dict.fromkeys(order, "hash"), "length": 16384}
+        record["losses"] = {title: losses[title] for title in order}
+        if method == "yarn" and field:
+            record[field] = value
+        of_texts = record.pop("losses")
+        windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in of_texts.items()}
+        shape = book(0) | {"blocks": of_texts, "by_window": windows}
+        recorder.add(experiment, method, [{"length": 16384}], **shape | record)
+    with pytest.raises(InputError, match=says) if says else contextlib.nullcontext():
+        runs = recorder.results().records(experiment)
+        rows = [Row(Setting.of(run), (run,)) for run in runs]
+        if experiment == "perplexity":
+            of, among = metrics.log_perplexity, Comparison(tuple(rows))
+            gap = row_differences.between(*rows, experiment, of, "16k", among)
+        else:
+            gap = loss_by_position.gap(*rows)
+        assert gap.mean == 0
+        assert gap.texts == (0, 0)
