@@ -130,6 +130,11 @@ class Score:
         return replace(self, mean=mean, low=low, high=high)
 
     @property
+    def holds_zero(self) -> bool:
+        """Whether zero is possible: the interval contains it, or there is no interval."""
+        return self.low is None or self.low <= 0 <= self.high
+
+    @property
     def over_seeds_alone(self) -> bool:
         """Whether the interval is over seeds on these texts, which are too few to stand for
         others."""

@@ -82,6 +82,6 @@ def test_seeds_of_perplexities_are_averaged_in_nats_and_by_text():
 
 def test_what_resampling_cannot_change_has_no_interval():
     alone = Score.of({"mean": 39.3, "low": 39.3, "high": 39.3, "n": 1})
-    assert (alone.low, alone.high, alone.n) == (None, None, 1)
+    assert (alone.low, alone.high, alone.n) == (None, None, 1) and alone.holds_zero
     wide = Score.of({"mean": 39.3, "low": 30.0, "high": 50.0, "n": 9})
     assert over_seeds([{"a": alone}, {"a": wide}])["a"].low is None
