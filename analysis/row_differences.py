@@ -12,13 +12,12 @@ several. Two rows that share no seed have the errors of each side's seeds.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from analysis.comparison import Comparison, Metrics, Row, require_alike
 from analysis.metrics import OPEN_LLM
-from analysis.scores import Score, over_texts, paired_seeds, seed_errors, stacked
+from analysis.scores import Score, over_texts, seed_errors, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import standard_error
@@ -58,10 +57,14 @@ def between(
         alone = len(our_scores) == len(other_scores) == 1
         of_samples = our_scores[0].minus(other_scores[0]) if alone else Score(0.0)
     # The mean is of the scores that tables print; that over paired samples may differ from it.
-    mean = float(our_means.mean() - other_means.mean())
-    moved = of_samples.around(mean)
-    seeds = max(map(len, by_seed))
-    return replace(moved, seeds=seeds, by_seed=paired_seeds(by_seed)).with_further(errors)
+    gap = Score(
+        float(our_means.mean() - other_means.mean()),
+        n=of_samples.n,
+        texts=of_samples.texts,
+        seeds=max(map(len, by_seed)),
+        by_seed=tuple(by_seed[0].tolist()) if shared else (),
+    )
+    return gap.with_errors(*of_samples.errors, of_samples.freedom).with_further(errors)
 
 
 def _of_texts(our_scores: list[Score], other_scores: list[Score]) -> Score:

@@ -38,7 +38,7 @@ class Score:
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
         seeds: the number of training seeds.
-        by_seed: the value of each seed, where there are several.
+        by_seed: the value of each seed; empty where seeds have no part in it, or are not paired.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -69,17 +69,6 @@ class Score:
         mean, low, high = (times * _finite(record[key]) for key in ("mean", "low", "high"))
         return cls(mean, low, high, record.get("n")) if low < high else cls(mean, n=record.get("n"))
 
-    @classmethod
-    def with_errors(
-        cls, mean: float, below: float, above: float, freedom: float = math.inf, **more
-    ) -> Score:
-        """From standard errors toward smaller and larger values; no interval without an error."""
-        if not (below or above):
-            return cls(mean, **more)
-        times = float(stdtrit(freedom, 0.975))
-        low, high = mean - times * below, mean + times * above
-        return cls(mean, low, high, freedom=freedom, **more)
-
     @property
     def errors(self) -> tuple[float, float]:
         """The standard errors toward smaller and larger values; zeros without an interval."""
@@ -88,46 +77,33 @@ class Score:
         times = float(stdtrit(self.freedom, 0.975))
         return (self.mean - self.low) / times, (self.high - self.mean) / times
 
-    def minus(self, other: Score) -> Score:
-        """The difference of two independent numbers; no interval if one of them has none."""
-        mean = self.mean - other.mean
-        if self.low is None or other.low is None:
-            return Score(mean, n=self.n, seeds=self.seeds)
-        below, above = self.errors
-        less, more = other.errors
-        return Score.with_errors(
-            mean,
-            below=math.hypot(below, more),
-            above=math.hypot(above, less),
-            freedom=min(self.freedom, other.freedom),
-            n=self.n,
-            seeds=self.seeds,
-        )
+    def with_errors(self, below: float, above: float, freedom: float = math.inf) -> Score:
+        """With the interval of standard errors toward smaller and larger values; without an error
+        there is none."""
+        if not (below or above):
+            return replace(self, low=None, high=None)
+        times = float(stdtrit(freedom, 0.975))
+        low, high = self.mean - times * below, self.mean + times * above
+        return replace(self, low=low, high=high, freedom=freedom)
 
-    def with_further(self, errors: Iterable[tuple[float, float]]) -> Score:
+    def with_further(self, errors: Sequence[tuple[float, float]]) -> Score:
         """With further independent (standard error, degrees of freedom), by Welch and
         Satterthwaite."""
-        errors = list(errors)
         below, above = self.errors
-        of_samples = math.hypot(below, above) / math.sqrt(2)
+        own = math.hypot(below, above) / math.sqrt(2)
         further, _ = together(errors)
-        _, freedom = together([(of_samples, self.freedom), *errors])
-        return Score.with_errors(
-            self.mean,
-            below=math.hypot(below, further),
-            above=math.hypot(above, further),
-            freedom=freedom,
-            n=self.n,
-            texts=self.texts,
-            seeds=self.seeds,
-            by_seed=self.by_seed,
-        )
+        _, freedom = together([(own, self.freedom), *errors])
+        return self.with_errors(math.hypot(below, further), math.hypot(above, further), freedom)
 
-    def around(self, mean: float) -> Score:
-        """The same errors around another mean."""
-        by = mean - self.mean
-        low, high = (None if end is None else end + by for end in (self.low, self.high))
-        return replace(self, mean=mean, low=low, high=high)
+    def minus(self, other: Score) -> Score:
+        """The difference of two independent numbers; no interval if one of them has none."""
+        gap = Score(self.mean - other.mean, n=self.n, seeds=self.seeds)
+        if self.low is None or other.low is None:
+            return gap
+        below, above = self.errors
+        less, more = other.errors
+        freedom = min(self.freedom, other.freedom)
+        return gap.with_errors(math.hypot(below, more), math.hypot(above, less), freedom)
 
     @property
     def holds_zero(self) -> bool:
@@ -202,7 +178,8 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         divide="ignore", invalid="ignore", over="ignore"
     ):  # Score refuses what is not finite
         values = np.log(values) if geometric else values
-        score = _of_texts(values.mean(axis=0), values.mean(axis=1))
+        by_seed = values.mean(axis=1)
+        score = replace(_of_texts(values.mean(axis=0), by_seed), by_seed=tuple(by_seed.tolist()))
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
@@ -222,29 +199,17 @@ def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
 
 def _of_texts(by_text: np.ndarray, *by_seed: np.ndarray) -> Score:
     """A mean over texts [texts], and the independent samples of seeds that add to its error."""
-    score = Score(
-        float(by_text.mean()),
-        n=len(by_text),
-        texts=tuple(by_text.tolist()),
-        seeds=max(map(len, by_seed)),
-        by_seed=paired_seeds(by_seed),
-    )
     errors = seed_errors(by_seed)
     if len(by_text) >= LEAST_TEXTS:
         errors.insert(0, (standard_error(by_text), len(by_text) - 1))
-    return score.with_further(errors)
+    texts, seeds = tuple(by_text.tolist()), max(map(len, by_seed))
+    mean = float(by_text.mean())
+    return Score(mean, n=len(texts), texts=texts, seeds=seeds).with_further(errors)
 
 
 def seed_errors(by_seed: Iterable[np.ndarray]) -> list[tuple[float, float]]:
     """(standard error, degrees of freedom) of samples of seeds; one seed has none."""
     return [(standard_error(of), len(of) - 1) for of in by_seed if len(of) > 1]
-
-
-def paired_seeds(by_seed: Sequence[np.ndarray]) -> tuple[float, ...]:
-    """The value of each seed; none of a single seed, and of seeds that are not paired."""
-    if len(by_seed) > 1 or len(by_seed[0]) == 1:
-        return ()
-    return tuple(by_seed[0].tolist())
 
 
 def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:

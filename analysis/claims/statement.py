@@ -21,7 +21,7 @@ VERDICTS = {
     EXACT: "the paper's own numbers, computed again; the greatest deviation stands beside it",
     REPRODUCED: "the whole interval lies where the claim says",
     CONTRADICTED: "the whole interval lies where the claim does not",
-    UNDECIDED: "the interval lies on both sides, or there are too few texts or seeds for one",
+    UNDECIDED: "neither is shown; too few texts or seeds have no interval",
     CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record that could decide it; what it would take stands there",
 }
@@ -95,7 +95,7 @@ class Statement:
     def remarks(self) -> list[tuple[str, str]]:
         """What belongs beside the number: its seeds, other numbers, and what a test would take."""
         remarks = []
-        if self.number.by_seed and not self.count:
+        if len(self.number.by_seed) > 1 and not self.count:
             values = [number(value, self.digits, self.signed) for value in self.number.by_seed]
             remarks.append(("by seed", ", ".join(values)))
         remarks += self.beside

@@ -41,7 +41,7 @@ def test_a_verdict_is_what_the_interval_says(region):
     for level in RNG.uniform(0.001, 0.1, 200):
         mean, freedom = RNG.normal(0, 3), RNG.choice([2, 7, np.inf])
         below, above = RNG.uniform(0.1, 1, 2)
-        score = Score.with_errors(mean, below, above, freedom)
+        score = Score(mean).with_errors(below, above, freedom)
         times = stats.t.ppf(1 - level / 2, freedom)
         low, high = mean - times * below, mean + times * above
         edges = [edge for edge in (region.low, region.high) if low <= edge <= high]
