@@ -26,7 +26,7 @@ GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 _LENGTH = GEOMETRY.context_length
 # The averages of the paper's tables by their names here, and how many of the first parts each
 # leaves out.
-_AVERAGES = {"Avg.": 0, "Avg.>L": 1}
+_AVERAGES = {"Avg.": 0, "Avg.>4k": 1, "Avg.>L": 1}
 
 
 @functools.cache
@@ -135,7 +135,11 @@ def _difference(
 
 
 def ablated(name: str, metric: str) -> dict[float, float]:
-    """The paper's scores by the value of the option that a table varies."""
+    """The paper's scores by the value of the option that a table varies.
+
+    Args:
+        metric: an average, by its name in the tables here; the mean of all parts stands for others.
+    """
     frame = table(name)
     return {
         float(value): _average(dict(zip(rows["metric"], rows["score"])), metric)
@@ -154,4 +158,4 @@ def time_resolution() -> float:
 
 def _average(scores: dict[str, float], metric: str) -> float:
     parts = [score for name, score in scores.items() if not name.startswith("Avg")]
-    return float(np.mean(parts[_AVERAGES[metric] :]))
+    return float(np.mean(parts[_AVERAGES.get(metric, 0) :]))

@@ -225,7 +225,7 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
     """
     for trained in (True, False):
         rows = compared(results, experiment, trained)
-        if not rows or is_miniature(rows):
+        if not rows or _is_miniature(rows.first):
             continue
         own = [
             rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
@@ -236,9 +236,9 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
     return []
 
 
-def is_miniature(rows: Comparison) -> bool:
+def _is_miniature(record: dict) -> bool:
     """Whether the benchmark was generated in the form of the real one."""
-    return "benchmark" in rows.first
+    return "benchmark" in record
 
 
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
@@ -284,25 +284,25 @@ def _score_difference(
     experiment: str,
     metric: str,
     region: Region,
-    **more,
+    paper: float | None = None,
+    what: str = "",
 ) -> Statement:
     """That a row's score minus another's lies in a region; the two scores stand beside it."""
     of = getattr(metrics, experiment)
-    given = {
-        "what": f"{row.setting.name} minus {other.setting.name}",
-        "beside": [
-            (each.setting.name, _score(each, each.scores(of)[metric], experiment))
-            for each in (row, other)
-        ],
-    }
+    beside = [
+        (each.setting.name, _score(each, each.scores(of)[metric], experiment))
+        for each in (row, other)
+    ]
     return Statement(
-        **given | more,
+        what=what or f"{row.setting.name} minus {other.setting.name}",
         number=row_differences.between(row, other, experiment, of, metric, rows),
         state=STATE[row.trained],
         sample=SAMPLES[experiment],
         factor=row.setting.factor,
         metric=metric,
         region=region,
+        paper=paper,
+        beside=beside,
         unit="points",
         signed=True,
     )
@@ -462,7 +462,7 @@ class _Ablation:
     """DPRoPE's rows by the value of one option.
 
     Attributes:
-        experiment, option: what was measured, and what was varied.
+        experiment, option, metric: what was measured, what was varied, and the score.
         among: the rows that compare.
         value: the option's value that the others are compared with: the greatest n̂, or the paper's
             own b.
@@ -473,6 +473,7 @@ class _Ablation:
 
     experiment: str
     option: str
+    metric: str
     among: Comparison
     value: float
     reference: Row
@@ -487,7 +488,7 @@ class _Ablation:
             self.reference,
             self.among,
             experiment=self.experiment,
-            metric=_average(self.experiment, self.reference),
+            metric=self.metric,
             region=region,
             paper=paper,
             what=f"{symbol} = {value:g} minus {symbol} = {self.value:g}",
@@ -511,21 +512,29 @@ def _ablation(results: Results, experiment: str, option: str) -> _Ablation | Non
     if not by_state:
         return None
     _, rows = by_state[-1]  # fine-tuned, where there are such rows
-    if "benchmark" in next(iter(rows.values())).first:
-        return None
-    paper = published.ablated(f"{option}_{experiment}", "Avg.")
+    name = f"{option}_{experiment}"
+    values = published.ablated(name, "Avg.").keys()
     # n̂ counts as a share of the dimensions.
     share = 1.0
     if option == "n_hat":
         share = results.model.geometry.head_dim / published.GEOMETRY.head_dim
-    least, most = min(paper) * share, max(paper) * share
+    least, most = min(values) * share, max(values) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}
-    if len(within) < 2:
+    if len(within) < 2 or any(_is_miniature(row.first) for row in within.values()):
         return None
     value = own if own in within else max(within)
     reference = within.pop(value)
-    among = compared(results, experiment, reference.trained)
-    return _Ablation(experiment, option, among, value, reference, within, paper)
+    metric = _average(experiment, reference)
+    return _Ablation(
+        experiment=experiment,
+        option=option,
+        metric=metric,
+        among=compared(results, experiment, reference.trained),
+        value=value,
+        reference=reference,
+        others=within,
+        paper=published.ablated(name, metric),
+    )
 
 
 # The time
