@@ -40,9 +40,10 @@ class Tested:
 
     @property
     def telling(self) -> Statement:
-        """Of the statements with the verdict: DPRoPE's own, else that against YaRN, else the
-        first."""
+        """Of the statements with the verdict, or of all: DPRoPE's own, else that against YaRN, else
+        the first."""
         same = [statement for statement in self.statements if statement.verdict == self.verdict]
+        same = same or list(self.statements)
         for method in (rope.PROPOSED, rope.BASELINE):
             title = rope.METHODS[method].title
             for statement in same:

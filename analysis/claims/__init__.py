@@ -57,7 +57,7 @@ CLAIMS = (
         key="degrades",
         text="Beyond L DPRoPE keeps its scores, where PI and YaRN degrade",
         where="section 4.2",
-        takes=f"{_BENCHMARK}, by length",
+        takes=f"scores by length of {_BENCHMARK}",
     ),
     Claim(
         key="longer",

@@ -45,3 +45,17 @@ def test_a_quick_run_has_no_best_and_no_verdict(tmp_path, run):
         == (folder / "claims.md" in written)
         == (run == "whole")
     )
+
+
+def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_path):
+    """DPRoPE is ahead of YaRN; whether it keeps the original's scores is beyond the samples."""
+    recorder = Recorder(tmp_path)
+    for method, mean in (("original", 50.1), ("yarn", 40.0), ("dprope", 50.0)):
+        options = {"n_hat": 28} if method == "dprope" else {}
+        recorder.add("open_llm", method, {"average": score(mean)}, options=options)
+    tested = claims_page.tested(recorder.results().folder)
+    (claim,) = (one for of in tested for one in of if one.claim.key == "open_llm")
+    assert [each.verdict for each in claim.statements] == ["holds here", "not tested"]
+    assert claim.verdict == "not decided here"
+    assert claim.telling.what == "DPRoPE (n̂ = 28) minus YaRN"
+    assert "open_llm" in claims_page.table(tested)
