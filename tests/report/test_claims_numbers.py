@@ -174,22 +174,40 @@ def scores():
 
 
 def test_all_csv_has_every_record_with_scores(scores):
-    kinds = {"longbench_e", "open_llm", "passkey", "perplexity", "ruler", "loss_by_position"}
+    without = {"finetune", "served"}  # which have no scores of a method's own
     found = set()
     for file in RESULTS.glob("*/**/*.json"):
         run = json.loads(file.read_text())
-        if run.get("experiment") in {*kinds, "learned", "selections", "time_cost"}:
-            model, *between, experiment, _ = file.relative_to(RESULTS).parts
-            part = between[1] if len(between) == 2 else ""
-            methods = [run.get("method")]
-            if experiment in ("selections", "time_cost"):
-                methods = [row.get("method", "dprope") for row in run["scores"]]
-            found |= {(model, part, experiment, of, float(run["factor"])) for of in methods}
-    in_table = set(scores.index.unique())
-    assert found <= in_table
-    assert {key[2] for key in in_table - found} == {"disturbance"}
-    one = scores.set_index(["options", "trained", "metric", "n"], append=True)
+        if file.name == "model.json" or run["experiment"] in without:
+            continue
+        model, *between, experiment, _ = file.relative_to(RESULTS).parts
+        part = between[1] if len(between) == 2 else ""
+        rows = [run] if "method" in run else run["scores"]
+        for method in {row.get("method", "dprope") for row in rows}:
+            setting = (method, float(run["factor"]), "training" in run)
+            found.add((model, part, experiment, *setting))
+    in_table = scores.set_index("trained", append=True)
+    assert found <= set(in_table.index)
+    assert {key[2] for key in {*in_table.index} - found} == {"disturbance"}
+    one = in_table.set_index(["options", "metric", "n"], append=True)
     assert not one.index.has_duplicates
+
+
+@pytest.mark.parametrize("model", CONTEXT)
+def test_held_out_losses_of_all_csv_are_those_of_the_records(scores, model):
+    """Of factors that were learned from YaRN's, and of the selection of no pair, on one text."""
+    folder = RESULTS / model / "beyond"
+    learned = [json.loads(file.read_text()) for file in folder.glob("learned/from=yarn_s=2_*.json")]
+    ends = pd.DataFrame([run["curve"][-1]["beyond"] for run in learned])["mean"]
+    selected = json.loads((folder / "selections" / "s=2.json").read_text())["scores"]
+    (no_pair,) = (each for each in selected if each["options"] == {"n_hat": 0})
+    for key, options, expected in (
+        ((model, "", "learned", "yarn", 2.0), "", ends.mean()),
+        ((model, "", "selections", "dprope", 2.0), "n_hat=0", no_pair["beyond"]["mean"]),
+    ):
+        lines = scores.loc[key]
+        line = lines[(lines["options"] == options) & (lines["metric"] == "beyond L")]
+        assert line["value"].item() == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("model", "part"), [("smollm2", "h200"), ("tiny", "rates"), ("tiny", "")])
@@ -198,9 +216,8 @@ def test_losses_within_and_beyond_l_of_all_csv_are_those_of_the_records(scores, 
     of = scores.loc[model, part, "loss_by_position", "yarn", 2.0]
     trained = part != ""
     of = of[(of["options"] == "") & (of["trained"] == trained)].set_index("metric")
-    (file,) = (RESULTS / model / "beyond" / part / "loss_by_position").glob(
-        f"yarn_s=2{'_seed=0' * trained}_books=*.json"
-    )
+    run = "yarn_s=2_seed=0" if trained else "yarn_s=2"
+    (file,) = (RESULTS / model / "beyond" / part / "loss_by_position").glob(f"{run}_books=*.json")
     by_place = by_book(json.loads(file.read_text()), model)
     for place, losses in (
         ("within L", by_place[:, 0]),
