@@ -1,6 +1,6 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +21,7 @@ SCORES: dict[str, tuple[Metrics, str]] = {
     "ruler": (metrics.ruler, "%"),
 }
 _NATS = "nats per token"
+_PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 losses = discovery.module("analysis.beyond.loss_by_position")
 if losses:
     SCORES["loss_by_position"] = (lambda run: {**losses.ranges(run), **losses.places(run)}, _NATS)
@@ -36,8 +37,7 @@ def table(folder: Path) -> str:
     for measured in results.every(folder):
         lines += _disturbances(measured)
         for part in (measured, *measured.parts()):
-            for of_kind in _KINDS:
-                lines += of_kind(part)
+            lines += [*_by_experiment(part), *_learned(part), *_selections(part), *_times(part)]
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
@@ -106,15 +106,6 @@ def _times(measured: Results) -> Iterator[dict]:
             time = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
             scores = {row["phase"]: time}
             yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")
-
-
-_KINDS: tuple[Callable[[Results], Iterator[dict]], ...] = (
-    _by_experiment,
-    _learned,
-    _selections,
-    _times,
-)
-_PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 
 
 def _lines(

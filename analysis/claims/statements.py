@@ -193,8 +193,15 @@ def open_llm(results: Results) -> Iterator[Statement]:
         original = _original(results, "open_llm", ours)
         metric = _headline(results, "open_llm", ours)
         if original and metric:
+            untrained = ", untrained" if ours.trained else ""
             yield _score_difference(
-                ours, original, rows, experiment="open_llm", metric=metric, region=FLUCTUATION
+                ours,
+                original,
+                rows,
+                experiment="open_llm",
+                metric=metric,
+                region=FLUCTUATION,
+                what=f"{ours.setting.name} minus original{untrained}",
             )
 
 
@@ -336,50 +343,28 @@ def _lost_passkeys(results: Results) -> Iterator[Statement]:
         theirs, own = (row.scores(metrics.passkey) for row in (original, ours))
         if not {near, far} <= theirs.keys() & own.keys() or theirs[near].mean < 100:
             continue
-        found = {
-            f"{row.setting.name} at {length}": scores[length]
+        beside = [
+            (f"{row.setting.name} at {length}", _count([scores[length]]))
             for row, scores in ((original, theirs), (ours, own))
             for length in (near, far)
-        }
-        beside = [(name, _count([score])) for name, score in found.items()]
-        yield _key_difference(
-            f"original at {far} minus at {near}",
-            theirs[far].minus(theirs[near]),
-            factor=factor,
-            region=BELOW,
-            beside=beside,
-        )
-        yield _key_difference(
-            f"{ours.setting.name} minus original at {far}",
-            own[far].minus(theirs[far]),
-            factor=factor,
-            region=ABOVE,
-            beside=beside,
-        )
-
-
-def _key_difference(
-    what: str,
-    gap: Score,
-    *,
-    factor: float,
-    region: Region,
-    beside: list[tuple[str, str]],
-) -> Statement:
-    """That a difference of two shares of passkeys, without training, lies in a region."""
-    return Statement(
-        what=what,
-        number=gap,
-        state=STATE[False],
-        sample="prompt",
-        factor=factor,
-        metric="passkeys",
-        region=region,
-        beside=beside,
-        unit="points",
-        digits=0,
-        signed=True,
-    )
+        ]
+        for what, gap, region in (
+            (f"original at {far} minus at {near}", theirs[far].minus(theirs[near]), BELOW),
+            (f"{ours.setting.name} minus original at {far}", own[far].minus(theirs[far]), ABOVE),
+        ):
+            yield Statement(
+                what=what,
+                number=gap,
+                state=STATE[False],
+                sample="prompt",
+                factor=factor,
+                metric="passkeys",
+                region=region,
+                beside=beside,
+                unit="points",
+                digits=0,
+                signed=True,
+            )
 
 
 def finds_all_passkeys(results: Results) -> Iterator[Statement]:
