@@ -32,7 +32,8 @@ class Entries(dict):
 
 
 def read(file: Path) -> Entries:
-    """A record; each object in it is an :class:`Entries`.
+    """A record; each object in it is an :class:`Entries`. "file" is its file's name without the
+    suffix.
 
     Raises:
         InputError: the file cannot be read, is no JSON object, or holds a number that is not
@@ -55,6 +56,7 @@ def read(file: Path) -> Entries:
         raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
     if not isinstance(record, Entries):
         raise InputError(f"{file} is no JSON object; {_REMEDY}.")
+    record["file"] = file.stem
     return record
 
 
@@ -145,8 +147,7 @@ class Results:
         return root(self.folder).name.endswith("-quick")
 
     def records(self, experiment: str) -> list[Entries]:
-        """All records of an experiment, sorted by file name; "file" in each is its file's name
-        without the suffix."""
+        """All records of an experiment, sorted by file name."""
         if self.part:
             return _read(self.folder / self.model.name / BEYOND / self.part / experiment)
         return _read(records.folder(self.folder, self.model.name, experiment))
@@ -217,9 +218,4 @@ def root(folder: Path) -> Path:
 
 @functools.lru_cache(maxsize=256)
 def _read(folder: Path) -> list[Entries]:
-    records = []
-    for file in sorted(folder.glob("*.json")):
-        record = read(file)
-        record["file"] = file.stem
-        records.append(record)
-    return records
+    return [read(file) for file in sorted(folder.glob("*.json"))]

@@ -156,7 +156,7 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
         for rival, statements in against.items():
             if all(each.verdict.startswith("holds") for each in statements):
                 first = statements[0]
-                difference = number(first.interval.mean, first.digits, first.signed)
+                difference = number(first.number.mean, first.digits, first.signed)
                 by_claim.setdefault(one.claim.text, {}).setdefault(rival, []).append(difference)
     return by_claim
 
