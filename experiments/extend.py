@@ -56,13 +56,11 @@ def main() -> None:
     source = base.snapshot() if arguments.output and not in_memory else None
     if source:
         check_checkpoint(source, arguments.output)
+    length = f"L = {geometry.context_length:,} tokens"
     if hasattr(text_config(base.config), EXTENSION):
-        print(
-            f"note: it was extended before; this starts anew from its first L = "
-            f"{geometry.context_length:,} tokens."
-        )
+        print(f"note: it was extended before; this starts anew from its first {length}.")
     if geometry.frequencies is not None:
-        print(f"note: its RoPE was {card.before(geometry.rope_type)}.")
+        print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     settings = {
         "intervals": arguments.intervals or 360,
         "convention": arguments.convention or "released",

@@ -27,7 +27,7 @@ from transformers.utils import (
 
 from .. import files
 from ..errors import InputError, in_one_line
-from .configuration import check_length
+from .configuration import check_content
 from .rotation import skeleton
 
 # What from_pretrained looks for, in its order.
@@ -75,21 +75,8 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             model's class is code of the checkpoint's own, or the weights are incomplete, another
             model's, or only an adapter.
     """
-    if not (source / "config.json").is_file():
-        raise InputError(
-            f"{source} holds no config.json; give the directory of a Hugging Face checkpoint."
-        )
-    content = files.read_json(
-        source / "config.json", "give the directory of a Hugging Face checkpoint"
-    )
-    try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-    except Exception as error:  # libraries raise many kinds for a broken one
-        raise InputError(
-            f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
-        ) from error
-    check_length(config, content, str(source))
-    if content.get("auto_map") and not hasattr(
+    config = read_config(source)
+    if getattr(config, "auto_map", None) and not hasattr(
         transformers, next(iter(config.architectures or ()), "")
     ):
         raise InputError(
@@ -109,6 +96,29 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             f"the weights in {source} do not fit its config.json ({wrong}); {_REMEDY}."
         )
     return config, model
+
+
+def read_config(source: Path) -> PreTrainedConfig:
+    """The configuration of a checkpoint.
+
+    Raises:
+        InputError: there is none, it cannot be read, or it contradicts itself.
+    """
+    if not (source / "config.json").is_file():
+        raise InputError(
+            f"{source} holds no config.json; give the directory of a Hugging Face checkpoint."
+        )
+    content = files.read_json(
+        source / "config.json", "give the directory of a Hugging Face checkpoint"
+    )
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    except Exception as error:  # libraries raise many kinds for a broken one
+        raise InputError(
+            f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
+        ) from error
+    check_content(config, content, str(source))
+    return config
 
 
 def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:

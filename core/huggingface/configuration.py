@@ -74,17 +74,51 @@ def text_section(config: PreTrainedConfig) -> str | None:
     return next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
 
 
-def check_length(config: PreTrainedConfig, content: dict, name: str) -> None:
-    """Raise InputError if a checkpoint's config.json has no context length; transformers would make
-    one up."""
+def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
+    """Refuse a checkpoint's config.json of which transformers would make something else.
+
+    Args:
+        config: what transformers made of it.
+        content: what the file holds.
+        name: the checkpoint, for messages.
+
+    Raises:
+        InputError: it has no context length, which transformers would make up; or it states RoPE
+            twice and differently, of which transformers would take one.
+    """
     key = text_config(config).attribute_map.get(
         "max_position_embeddings", "max_position_embeddings"
     )
-    if not (content.get("text_config") or content).get(key):
+    section = content.get("text_config") or content
+    if not section.get(key):
         raise InputError(
             f"{name}/config.json does not state the context length the model was pre-trained "
             f"with; add {key!r} to it."
         )
+    stated: dict[str, tuple[str, object]] = {}
+    for key, place, value in _stated_rope(section, config.model_type):
+        other, first = stated.setdefault(key, (place, value))
+        if value != first:
+            raise InputError(
+                f"{name}/config.json states RoPE twice and differently: {key} in {other} and in "
+                f"{place}; keep the one that the model was trained with."
+            )
+
+
+def _stated_rope(section: dict, model_type: str) -> Iterator[tuple[str, str, object]]:
+    """(key, where it stands, value) of the RoPE in a part of a config.json, of the layers to
+    extend."""
+    for place in ("rope_parameters", "rope_scaling"):
+        parameters = section.get(place) or {"rope_type": None}
+        parameters = parameters.get("full_attention") or parameters
+        older = parameters.get("type", "default")
+        for key, value in ({"rope_type": older} | parameters).items():
+            if key != "type" and value is not None:
+                yield key, place, value
+    names = ("rope_theta", "partial_rotary_factor")
+    for key, place in zip(names, _OLDER_NAMES.get(model_type, names)):
+        if place in section:
+            yield key, place, section[place]
 
 
 def layer_type(config: PreTrainedConfig) -> str | None:
@@ -125,9 +159,13 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
 def trained_length(config: PreTrainedConfig) -> int:
     """L in tokens: the length that the model was trained for with the RoPE that it has.
 
+    It is max_position_embeddings, but for YaRN: some checkpoints state the length before YaRN
+    there, some that after, so L is what YaRN's factor reaches.
+
     Raises:
-        InputError: the configuration states none or several, or this RoPE cannot be extended: it
-            does not rotate by fixed inverse frequencies, or queries are scaled by their position.
+        InputError: the configuration states no length, several, or one that its RoPE does not
+            scale to; or this RoPE cannot be extended: it does not rotate by fixed inverse
+            frequencies, queries are scaled by their position, or engines do not read it.
     """
     parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
     if not length:
@@ -135,44 +173,59 @@ def trained_length(config: PreTrainedConfig) -> int:
             "the configuration states no context length; add max_position_embeddings to its "
             "config.json."
         )
-    kind, original = (
-        parameters.get("rope_type", "default"),
-        parameters.get("original_max_position_embeddings"),
-    )
-    if kind not in _EXTENDED or "llama_4_scaling_beta" in parameters:
-        reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
-        if kind == "dynamic":
-            reason = "it follows each prompt's length; remove the scaling from config.json first"
-        elif kind in _EXTENDED:
-            reason = (
-                "queries are scaled by position beside it (llama_4_scaling_beta); give another "
-                "model"
+    _check_type(config, parameters)
+    if parameters.get("original_max_position_embeddings"):
+        length = _scaled_length(parameters, length)
+    for key in _LENGTHS:
+        other = getattr(config, key, None)
+        if isinstance(other, int) and other > length:
+            raise InputError(
+                f"the configuration states {other} tokens as {key}, where its RoPE and "
+                f"max_position_embeddings say {length}; write the length that the model was "
+                f"trained for as max_position_embeddings, in its config.json, and remove {key}."
             )
+    return length
+
+
+def _scaled_length(parameters: dict, length: int) -> int:
+    """L of a RoPE that scales an original length; InputError if it scales to another one."""
+    kind, original = parameters["rope_type"], parameters["original_max_position_embeddings"]
+    # A factor of llama3 says nothing about the length: Llama 3.1 has 8 for 16 times as many tokens.
+    factor = None if kind == "llama3" else parameters.get("factor")
+    reached = round(original * factor) if factor else math.inf
+    # Factors that are the same for short and long prompts may stop anywhere.
+    alike = kind == "longrope" and parameters["short_factor"] == parameters["long_factor"]
+    cut = length <= original and kind not in ("default", "yarn") and not alike
+    if cut or length > reached:
+        raise InputError(
+            f"the configuration scales RoPE ({kind}) from {original} to "
+            f"{reached if factor else 'more'} tokens, and its max_position_embeddings is {length}; "
+            f"write the length that the model was trained for there, in its config.json."
+        )
+    return int(reached) if kind == "yarn" else length
+
+
+def _check_type(config: PreTrainedConfig, parameters: dict) -> None:
+    """Raise InputError if this RoPE cannot be extended, whatever its length."""
+    kind, reason = parameters.get("rope_type", "default"), None
+    if kind == "dynamic":
+        reason = "it follows each prompt's length; remove the scaling from config.json first"
+    elif kind not in _EXTENDED:
+        reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
+    elif "llama_4_scaling_beta" in parameters:
+        reason = (
+            "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
+        )
+    elif getattr(config, "dual_chunk_attention_config", None):
+        reason = (
+            "engines read dual_chunk_attention_config in its place; remove that from config.json "
+            "first"
+        )
+    if reason:
         raise InputError(
             f"a {config.model_type!r} model's RoPE of the type {kind!r} cannot be extended: "
             f"{reason}."
         )
-    if kind == "yarn" and parameters.get(
-        "factor"
-    ):  # some checkpoints state the length before YaRN, others that after
-        return round(original * parameters["factor"])
-    others = [
-        value
-        for key in _LENGTHS
-        if isinstance(value := getattr(config, key, None), int) and value > length
-    ]
-    unused = (
-        kind == "longrope"
-        and length <= original
-        and parameters["short_factor"] != parameters["long_factor"]
-    )
-    if unused or (kind == "linear" and others):
-        raise InputError(
-            f"the configuration scales RoPE ({kind}) for more tokens than its "
-            f"max_position_embeddings of {length}; "
-            "write the length that the model was trained for there, in its config.json."
-        )
-    return length
 
 
 def forms(

@@ -43,7 +43,7 @@ from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import checkpoint
-from core.huggingface.configuration import EXTENSION, check_length, text_config
+from core.huggingface.configuration import EXTENSION, check_content, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
@@ -203,6 +203,20 @@ class BaseModel:
         if self.source == "random":
             return self.architecture
         self.check_access()
+        directory = Path(self.source)
+        if (directory / "config.json").is_file():
+            config = checkpoint.read_config(directory)
+        else:
+            config = self._packed_or_on_hub()
+        if not getattr(text_config(config), "rope_parameters", None):
+            raise InputError(
+                f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
+                f"a model with RoPE."
+            )
+        return config
+
+    def _packed_or_on_hub(self) -> PreTrainedConfig:
+        """The configuration in a package's GGUF file or on the hub."""
         try:
             if self.gguf_file:
                 return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
@@ -216,12 +230,7 @@ class BaseModel:
                 f"{', '.join(base_models.MODELS)} "
                 f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
-        check_length(config, content, self.name)
-        if not getattr(text_config(config), "rope_parameters", None):
-            raise InputError(
-                f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
-                f"a model with RoPE."
-            )
+        check_content(config, content, self.name)
         return config
 
     @property

@@ -157,15 +157,13 @@ def test_scores_are_those_of_each_prompt_read_whole(monkeypatch, architecture):
 WINDOWED = {"layer_types": MIXED["layer_types"], "sliding_window": 32}
 BEFORE = {"original_max_position_embeddings": L}
 BY_POSITION = {"rope_type": "yarn", "llama_4_scaling_beta": 0.1, "factor": 4.0, **BEFORE}
-LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8, **BEFORE}
+LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
 REFUSED = {
     # no rotated pair of tokens is further apart than the window
     "Cohere2Config": (WINDOWED, "rotates only in"),
     "FalconConfig": ({"alibi": True}, "none of its layers rotates"),
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
     "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
-    # its short factors are all that it uses
-    "LlamaConfig": ({"rope_parameters": LISTS}, "for more tokens than"),
     "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
     "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
         {
@@ -177,10 +175,6 @@ REFUSED = {
             "num_local_experts": 4,
         },
         "does not rotate by the inverse frequencies",
-    ),
-    "Qwen2Config": (
-        {"rope_parameters": {"rope_type": "linear", "factor": 4.0}, "max_sequence_length": 4 * L},
-        "for more tokens than",
     ),
 }
 

@@ -1,0 +1,109 @@
+"""What a config.json says twice, or of several lengths: one is taken only where they agree."""
+
+import json
+
+import pytest
+
+from core.errors import InputError
+from core.extend import extend, extend_checkpoint
+from core.huggingface.checkpoint import read_config
+from core.huggingface.embedding import config_geometry
+from core.huggingface.rotation import skeleton
+from tests.models import random_model
+
+PAIRS, L = 8, 128
+ORIGINAL = {"original_max_position_embeddings": L // 4}
+YARN = {"rope_type": "yarn", "factor": 4.0, **ORIGINAL}
+LINEAR = {"rope_type": "linear", "factor": 4.0}
+LISTS = {"rope_type": "longrope", "short_factor": [1.0] * PAIRS, "long_factor": [2.0] * PAIRS}
+LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+
+
+def saved(directory, architecture="LlamaConfig", more=None, **options):
+    """A checkpoint whose config.json holds further keys; None removes one."""
+    random_model(architecture, **options).save_pretrained(directory)
+    file = directory / "config.json"
+    content = json.loads(file.read_text()) | (more or {})
+    file.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more", "keys"),
+    [
+        ("LlamaConfig", {"rope_scaling": YARN}, ("rope_parameters", "rope_scaling")),
+        ("LlamaConfig", {"rope_scaling": {"type": "linear", "factor": 2.0}}, ("rope_scaling",)),
+        ("LlamaConfig", {"rope_theta": 5e5}, ("rope_parameters", "rope_theta")),
+        ("LlamaConfig", {"rope_scaling": {"rope_theta": 5e5}}, ("rope_theta", "rope_scaling")),
+        ("StableLmConfig", {"partial_rotary_factor": 0.5}, ("partial_rotary_factor",)),
+        ("GPTNeoXConfig", {"rotary_emb_base": 5e5}, ("rope_parameters", "rotary_emb_base")),
+        (
+            "LlamaConfig",
+            {
+                "rope_parameters": None,
+                "rope_theta": 5e5,
+                "rope_scaling": YARN | {"rope_theta": 1e4},
+            },
+            ("rope_scaling", "rope_theta"),
+        ),
+    ],
+)
+def test_rope_that_is_stated_twice_and_differently_is_refused(tmp_path, architecture, more, keys):
+    source = saved(tmp_path / "model", architecture, more)
+    with pytest.raises(InputError) as error:
+        extend_checkpoint(source, tmp_path / "out", "pi", 2)
+    assert all(key in str(error.value) for key in ("config.json", *keys))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more"),
+    [
+        ("LlamaConfig", {"rope_theta": 10000, "rope_scaling": None}),
+        ("LlamaConfig", {"rope_scaling": {"type": "default"}}),
+        ("LlamaConfig", {"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": YARN}),
+        ("GPTNeoXConfig", {"rotary_emb_base": 10000, "rotary_pct": 0.25}),
+    ],
+)
+def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture, more):
+    source = saved(tmp_path / "model", architecture, more)
+    for method in ("pi", "yarn", "dprope"):  # whose exports state it twice
+        source = extend_checkpoint(source, tmp_path / method, method, 2)
+        read_config(source)
+
+
+@pytest.mark.parametrize(
+    ("length", "options", "taken"),
+    [
+        (L, {}, L),
+        (L, {"model_max_length": L, "seq_length": L // 2}, L),  # vLLM takes the smallest
+        (L, {"model_max_length": 16 * L}, "model_max_length"),  # as Command-R
+        (L, {"max_sequence_length": 16 * L}, "max_sequence_length"),
+        (L, {"rope_parameters": LINEAR}, L),
+        (L, {"rope_parameters": LINEAR, "max_sequence_length": 4 * L}, "max_sequence_length"),
+        (L, {"rope_parameters": LINEAR | ORIGINAL}, L),
+        (2 * L, {"rope_parameters": LINEAR | ORIGINAL}, "max_position_embeddings"),
+        (L // 4, {"rope_parameters": YARN}, L),  # the length before YaRN
+        (L // 2, {"rope_parameters": YARN}, L),  # as Qwen3
+        (L, {"rope_parameters": YARN}, L),
+        (L // 4, {"rope_parameters": YARN, "model_max_length": L}, L),
+        (L, {"rope_parameters": YARN, "model_max_length": 2 * L}, "model_max_length"),
+        (L + 1, {"rope_parameters": YARN}, "max_position_embeddings"),
+        (L, {"rope_parameters": LISTS | ORIGINAL}, L),
+        (L // 4, {"rope_parameters": LISTS | ORIGINAL}, "max_position_embeddings"),
+        (L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, L),
+        (2 * L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, "max_position_embeddings"),
+        (L, {"rope_parameters": LLAMA3 | ORIGINAL}, L),  # as Llama 3.1, by twice its factor
+        (L // 4, {"rope_parameters": LLAMA3 | ORIGINAL}, "max_position_embeddings"),
+        (L, {"dual_chunk_attention_config": {"chunk_size": 32}}, "dual_chunk_attention_config"),
+    ],
+)
+def test_one_length_is_taken_or_its_key_is_named(length, options, taken):
+    rope = {"rope_theta": 1e4, "rope_type": "default"} | options.pop("rope_parameters", {})
+    config = random_model(max_position_embeddings=length, rope_parameters=rope, **options).config
+    if isinstance(taken, int):
+        assert config_geometry(config).context_length == taken
+        assert extend(skeleton(config), "pi", 2).config.max_position_embeddings == 2 * taken
+    else:
+        with pytest.raises(InputError, match=taken):
+            config_geometry(config)
