@@ -44,7 +44,7 @@ It was made by a reproduction of
 Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
-not by a cast afterwards. `vllm serve . --max-model-len {longer}` serves it.
+not by a cast afterwards.{served}
 
 Without a copy, engines serve {base}'s own files so:
 
@@ -123,9 +123,11 @@ def write(
         card.rename(directory / BASES)
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     rope_type = rope_parameters(text)["rope_type"]
-    drops = " llama.cpp's converter and Ollama's drop this one; extend a GGUF file instead." * (
-        rope_type == "longrope"
-    )
+    caution = served = ""
+    if rope_type == "longrope":
+        caution = " llama.cpp's converter and Ollama's drop this one."
+    if text.model_type in serving.VLLM:
+        served = f" `vllm serve . --max-model-len {text.max_position_embeddings}` serves it."
     content = _CARD.format(
         data=data,
         base=name,
@@ -144,6 +146,7 @@ def write(
         commands=serving.commands(name, unextended, config)
         if unextended
         else "# not so: its weights may be others",
-        caution=drops,
+        caution=caution,
+        served=served,
     )
     card.write_text(content, encoding="utf-8")

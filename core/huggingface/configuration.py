@@ -26,25 +26,24 @@ from ..geometry import RopeGeometry, RopeScaling
 EXTENSION = "rope_extension"
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
-_SCALING_KEYS = {
-    *(
-        "rope_type",
-        "type",
-        "rope_theta",
-        "factor",
-        "original_max_position_embeddings",
-        "attention_factor",
-    ),
-    *(
-        "beta_fast",
-        "beta_slow",
-        "truncate",
-        "mscale",
-        "mscale_all_dim",
-        "low_freq_factor",
-        "high_freq_factor",
-    ),
-    *("short_factor", "long_factor", "short_mscale", "long_mscale"),
+SCALING_KEYS = {
+    "rope_type",
+    "type",
+    "rope_theta",
+    "factor",
+    "original_max_position_embeddings",
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "truncate",
+    "mscale",
+    "mscale_all_dim",
+    "low_freq_factor",
+    "high_freq_factor",
+    "short_factor",
+    "long_factor",
+    "short_mscale",
+    "long_mscale",
 }
 # The types that can be extended: plain RoPE, and those that scale it by fixed factors.
 _EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
@@ -240,25 +239,34 @@ def forms(
         InputError: this architecture's configuration cannot express the attention factor.
     """
     factors = longrope(geometry, scaling, longer)
-    mscales = dict.fromkeys(("short_mscale", "long_mscale"), float(scaling.attention_factor))
     if hasattr(config, "original_max_position_embeddings"):
-        # Phi-3 knows no other type, reads the original length at the top of the configuration and
-        # computes the attention factor from it.
-        few = {key: factors[key] for key in factors.keys() - {"attention_factor", *mscales}}
-        original = few["original_max_position_embeddings"]
-        if not math.isclose(
-            recomputed_attention_factor(longer, original), scaling.attention_factor, rel_tol=1e-3
-        ):
-            raise InputError(
-                f"a {config.model_type!r} configuration cannot express an attention factor of "
-                f"{scaling.attention_factor:g} for {longer} tokens; give one of at least 1."
-            )
-        yield few
+        yield _phi3(config, factors, longer)
     # transformers 4 has one base for all layers
     elif scaling.stock and not (layer_type(config) and "rope_theta" in scaling.stock):
         yield scaling.stock
     yield factors
-    yield factors | mscales  # PhiMoE reads these
+
+
+def _phi3(config: PreTrainedConfig, factors: dict, longer: int) -> dict:
+    """What Phi-3 reads of parameters of the type ``longrope``, the only one that it knows.
+
+    It reads the original length k at the top of the configuration, and computes the attention
+    factor a = √(1 + ln(L'/k) / ln k) from it. So k is L'^(1/a²).
+
+    Raises:
+        InputError: no k gives this attention factor.
+    """
+    wanted = factors["attention_factor"]
+    original = min(max(round(longer ** (1 / wanted**2)), 2), longer)
+    computed = math.sqrt(1 + math.log(longer / original) / math.log(original))
+    if not math.isclose(computed, wanted, rel_tol=1e-3):
+        raise InputError(
+            f"a {config.model_type!r} configuration cannot express an attention factor of "
+            f"{wanted:g} for {longer} tokens; give one of at least 1."
+        )
+    kept = {key: factors[key] for key in ("rope_type", "short_factor", "long_factor")}
+    lengths = {"original_max_position_embeddings": original, "factor": longer / original}
+    return kept | lengths
 
 
 def scale_config(
@@ -267,7 +275,7 @@ def scale_config(
     """Write one of the :func:`forms` of a scaling into the text part of a configuration, in
     place."""
     layers, current = layer_type(config), rope_parameters(config)
-    kept = {key: value for key, value in current.items() if key not in _SCALING_KEYS}
+    kept = {key: value for key, value in current.items() if key not in SCALING_KEYS}
     parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
     config.rope_parameters = (
@@ -299,32 +307,23 @@ def scale_config(
 def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
     """Any scaling, written as parameters of the type ``longrope``.
 
-    The type's original length k chooses between two lists of factors; here the lists are equal.
-    Engines that ignore the stated attention factor a compute √(1 + ln(L'/k) / ln k) instead, so k
-    is L'^(1/a²), which makes that equal a.
+    The type's original length k chooses between two lists of factors; here the lists are equal. k
+    is L', because SGLang does not rotate the token at position k. Transformers reads
+    attention_factor; vLLM, SGLang and PhiMoE's class read the mscales, of which transformers warns
+    as of keys that it does not know.
     """
     attention_factor = float(scaling.attention_factor)
-    original = min(max(round(longer ** (1 / attention_factor**2)), 2), longer)
     factors = (geometry.of_base / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
-    parameters = {
+    return {
         "rope_type": "longrope",
-        "factor": longer / original,
-        "original_max_position_embeddings": original,
+        "factor": 1.0,
+        "original_max_position_embeddings": longer,
         "short_factor": factors,
         "long_factor": factors,
         "attention_factor": attention_factor,
+        "short_mscale": attention_factor,
+        "long_mscale": attention_factor,
     }
-    if recomputed_attention_factor(longer, original) != attention_factor:
-        # vLLM and SGLang read these. They are written only where needed, because transformers warns
-        # of unknown keys.
-        parameters |= {"short_mscale": attention_factor, "long_mscale": attention_factor}
-    return parameters
-
-
-def recomputed_attention_factor(longer: int, original: int) -> float:
-    """LongRoPE's attention factor for extending a context of `original` tokens to `longer`
-    tokens."""
-    return math.sqrt(1 + math.log(longer / original) / math.log(original))
 
 
 def older_keys(config: PreTrainedConfig) -> dict:

@@ -1,6 +1,9 @@
 """A GGUF file is extended by keys and one small tensor; everything else in it stays as it is, to
 the byte."""
 
+import copy
+import re
+
 import gguf
 import numpy as np
 import pytest
@@ -8,7 +11,11 @@ import pytest
 from core import rope
 from core.beyond.gguf_file import TAKES_KEYS, TAKES_LISTS, extend_gguf
 from core.errors import InputError
+from core.extend import extend
 from core.geometry import RopeGeometry
+from core.huggingface.rotation import skeleton
+from core.huggingface.serving import commands
+from tests.models import random_model
 
 GEOMETRY = RopeGeometry(head_dim=32, base=10000.0, context_length=128)
 TYPES = gguf.GGUFValueType
@@ -148,3 +155,48 @@ def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path):
     lists, tensors = extended(TAKES_LISTS[0], rope.PROPOSED)
     assert tensors["rope_factors_long.weight"] == tensors["rope_factors_short.weight"]
     assert lists["scaling.type"] == "longrope"
+
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 1e4,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "rope_before", "method", "advised"),
+    [
+        ("Llama", {}, rope.PROPOSED, "the GGUF file"),
+        ("Granite", {}, rope.PROPOSED, "the GGUF file"),
+        ("Arcee", {}, rope.BASELINE, "the GGUF file"),
+        ("Phi3", {}, rope.BASELINE, "the GGUF file"),
+        ("Qwen2", {}, rope.PROPOSED, "other methods"),
+        ("StableLm", {}, rope.PROPOSED, "other methods"),
+        ("Llama", LLAMA3, rope.PROPOSED, "nothing"),
+        ("Llama", LLAMA3, rope.BASELINE, "nothing"),
+        ("Qwen2", LLAMA3, rope.BASELINE, "nothing"),
+        ("Cohere", {}, rope.PROPOSED, "nothing"),
+    ],
+)
+def test_what_is_advised_for_llama_cpp_can_be_done(
+    tmp_path, architecture, rope_before, method, advised
+):
+    rope_before = {"rope_type": "default", "rope_theta": 1e4, **rope_before}
+    config = random_model(f"{architecture}Config", rope_parameters=rope_before).config
+
+    def line(method):
+        extended = extend(skeleton(copy.deepcopy(config)), method, 2).config
+        return commands("D", copy.deepcopy(config), extended).split("\n")[-1]
+
+    comment = line(method)
+    named = [other for other in ("yarn", "pi", "ntk") if re.search(rf"\b{other}\b", comment)]
+    assert comment.startswith("#") and bool(named) == (advised == "other methods")
+    assert all(line(other).startswith("llama-server") for other in named)
+    assert ("experiments.extend" in comment) == (advised == "the GGUF file")
+    if advised == "the GGUF file":
+        file = write(tmp_path / "a.gguf", architecture.lower())
+        extend_gguf(file, tmp_path / "b.gguf", method, 2)
