@@ -12,11 +12,13 @@ tokens to the attributes, by name, that the embedding has for an input of so man
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import nn
+from transformers import PreTrainedConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 _FOLLOWING = ("dynamic", "longrope")
@@ -73,10 +75,26 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
             layers: "default" if kind in _FOLLOWING else kind for layers, kind in of_layers.items()
         }
         for layers, kind in of_layers.items():
-            if kind in _FOLLOWING:
-                device = next(module.buffers()).device
-                inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](
-                    module.config, device, seq_len=length, layer_type=layers
-                )
-                name = "inv_freq" if layers is None else f"{layers}_inv_freq"
-                yield module, {name: inv_freq, "rope_type": fixed.get(None, fixed)}
+            if kind not in _FOLLOWING:
+                continue
+            device = next(module.buffers()).device
+            inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](
+                module.config, device, seq_len=length, layer_type=layers
+            )
+            name = "inv_freq" if layers is None else f"{layers}_inv_freq"
+            yield module, {name: inv_freq, "rope_type": fixed.get(None, fixed)}
+            if layers is None and "long_mscale" in module.config.rope_parameters:
+                yield module, {"config": _with_one_mscale(module.config, length)}
+
+
+def _with_one_mscale(config: PreTrainedConfig, length: int) -> PreTrainedConfig:
+    """A configuration whose two temperatures are both that of an input of `length` tokens.
+
+    PhiMoE's class takes one of them from its configuration in each pass.
+    """
+    parameters = config.rope_parameters
+    far = length > parameters["original_max_position_embeddings"]
+    mscale = parameters["long_mscale" if far else "short_mscale"]
+    result = copy.copy(config)
+    result.rope_parameters = parameters | {"short_mscale": mscale, "long_mscale": mscale}
+    return result

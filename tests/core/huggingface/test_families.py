@@ -190,6 +190,20 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
     assert "already" not in str(error.value)
 
 
+def test_one_answer_has_the_temperature_of_its_length_where_a_class_chooses_it_in_each_pass():
+    """PhiMoE's class does."""
+    mscales = {"short_mscale": 1.2, "long_mscale": 1.3, "original_max_position_embeddings": 64}
+    rope = LISTS | mscales | {"rope_theta": 1e4}
+    model = random_model("PhimoeConfig", rope_parameters=rope, **FAMILIES["PhimoeConfig"])
+    prompt, tokens = tuple(range(3, 53)), 24  # 74 in all, so beyond 64
+    ((_, generated),) = generate(model, [Request("", prompt, tokens)])
+    read = list(prompt)
+    while len(read) < 74:
+        padded = torch.tensor([read + [1] * (74 - len(read))])
+        read.append(int(logits(model, padded)[0, len(read) - 1].argmax()))
+    assert list(generated) == read[50 : 50 + len(generated)] and generated
+
+
 def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
     """Windowed layers have another base, which a load would scale; attention has a scale that
     follows YaRN's factor."""
