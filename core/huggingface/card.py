@@ -44,7 +44,7 @@ It was made by a reproduction of
 Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
-not by a cast afterwards.{served}
+not by a cast afterwards. Give an engine the length: `vllm serve . --max-model-len {longer}`.
 
 Without a copy, engines serve {base}'s own files so:
 
@@ -53,7 +53,7 @@ Without a copy, engines serve {base}'s own files so:
 ```
 
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
-warning.{caution}
+warning. The converters of llama.cpp and Ollama drop a factor for each pair.
 To check one, compare its loss on a text of L' tokens with that of transformers.
 """
 
@@ -122,12 +122,6 @@ def write(
     ):  # an export's own card is not the base's
         card.rename(directory / BASES)
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
-    rope_type = rope_parameters(text)["rope_type"]
-    caution = served = ""
-    if rope_type == "longrope":
-        caution = " llama.cpp's converter and Ollama's drop this one."
-    if text.model_type in serving.VLLM:
-        served = f" `vllm serve . --max-model-len {text.max_position_embeddings}` serves it."
     content = _CARD.format(
         data=data,
         base=name,
@@ -139,14 +133,12 @@ def write(
         method=method.name,
         about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
         settings=options or "its defaults",
-        rope_type=rope_type,
+        rope_type=rope_parameters(text)["rope_type"],
         weights="those of the base model, unchanged"
         if unextended
         else "those of the model in memory",
         commands=serving.commands(name, unextended, config)
         if unextended
         else "# not so: its weights may be others",
-        caution=caution,
-        served=served,
     )
     card.write_text(content, encoding="utf-8")

@@ -95,7 +95,7 @@ def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
             f"with; add {key!r} to it."
         )
     stated: dict[str, tuple[str, object]] = {}
-    for key, place, value in _stated_rope(section, config.model_type):
+    for key, place, value in _stated_rope(section, text_config(config)):
         other, first = stated.setdefault(key, (place, value))
         if value != first:
             raise InputError(
@@ -104,18 +104,19 @@ def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
             )
 
 
-def _stated_rope(section: dict, model_type: str) -> Iterator[tuple[str, str, object]]:
+def _stated_rope(section: dict, config: PreTrainedConfig) -> Iterator[tuple[str, str, object]]:
     """(key, where it stands, value) of the RoPE in a part of a config.json, of the layers to
     extend."""
     for place in ("rope_parameters", "rope_scaling"):
-        parameters = section.get(place) or {"rope_type": None}
-        parameters = parameters.get("full_attention") or parameters
-        older = parameters.get("type", "default")
-        for key, value in ({"rope_type": older} | parameters).items():
-            if key != "type" and value is not None:
+        if parameters := section.get(place):
+            parameters = dict(parameters.get("full_attention") or parameters)
+            # Of both, transformers takes rope_scaling alone, and this base if it states none.
+            base = rope_parameters(config)["rope_theta"]
+            implied = {"rope_type": parameters.pop("type", "default"), "rope_theta": base}
+            for key, value in (implied | parameters).items():
                 yield key, place, value
     names = ("rope_theta", "partial_rotary_factor")
-    for key, place in zip(names, _OLDER_NAMES.get(model_type, names)):
+    for key, place in zip(names, _OLDER_NAMES.get(config.model_type, names)):
         if place in section:
             yield key, place, section[place]
 
@@ -281,10 +282,7 @@ def scale_config(
     config.rope_parameters = (
         parameters if layers is None else {**config.rope_parameters, layers: parameters}
     )
-    if (
-        hasattr(config, "original_max_position_embeddings")
-        and "original_max_position_embeddings" in form
-    ):
+    if hasattr(config, "original_max_position_embeddings"):  # Phi-3, always of the type longrope
         config.original_max_position_embeddings = form["original_max_position_embeddings"]
     config.max_position_embeddings = round(geometry.context_length * factor)
     if (
@@ -380,9 +378,11 @@ def write(
         section.update(changes(before, config))
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        section.update(
-            {"rope_parameters": text.rope_parameters} | (older_keys(text) if older else {})
-        )
+        keys = older_keys(text)
+        section.update({"rope_parameters": text.rope_parameters} | keys)
+        if not older:  # the source's would be another statement of RoPE
+            for key in keys:
+                del section[key]
     extension = getattr(text, EXTENSION, None)
     pretrained = (
         extension["context_length"] if extension else None

@@ -34,6 +34,11 @@ def saved(directory, architecture="LlamaConfig", more=None, **options):
         ("LlamaConfig", {"rope_scaling": YARN}, ("rope_parameters", "rope_scaling")),
         ("LlamaConfig", {"rope_scaling": {"type": "linear", "factor": 2.0}}, ("rope_scaling",)),
         ("LlamaConfig", {"rope_theta": 5e5}, ("rope_parameters", "rope_theta")),
+        (  # transformers takes the second, without a base
+            "LlamaConfig",
+            {"rope_parameters": {"rope_theta": 5e5}, "rope_scaling": {"rope_type": "default"}},
+            ("rope_parameters", "rope_scaling"),
+        ),
         ("LlamaConfig", {"rope_scaling": {"rope_theta": 5e5}}, ("rope_theta", "rope_scaling")),
         ("StableLmConfig", {"partial_rotary_factor": 0.5}, ("partial_rotary_factor",)),
         ("GPTNeoXConfig", {"rotary_emb_base": 5e5}, ("rope_parameters", "rotary_emb_base")),
