@@ -35,6 +35,8 @@ RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun
 RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(value QUICK),--quick) $(if $(value REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
+# What is rendered afterwards: in a folder that was given, which may hold others, this model alone.
+RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(call quote,$(RECORDS))
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report clean \
@@ -120,13 +122,13 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   REPLACE=1                   measure it again and replace the records
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 	@$(PY) -m experiments.rerun $(RERUN) || skipped=$$?; [ $${skipped:-0} -le 1 ] || exit $$skipped; \
-	for what in tables figures report.pages; do $(PY) -m $$what --results $(call quote,$(RECORDS)) || exit; done; \
+	for what in tables figures report.pages; do $(PY) -m $$what $(RENDERED) || exit; done; \
 	exit $${skipped:-0}
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	$(PY) -m experiments.ablation_n_hat $(RERUN)
 	$(PY) -m experiments.ablation_intervals $(RERUN)
 	@for table in n_hat_longbench_e n_hat_open_llm intervals_longbench_e intervals_open_llm; do \
-	  $(PY) -m tables $$table --results $(call quote,$(RECORDS)) || exit; done
+	  $(PY) -m tables $$table $(RENDERED) || exit; done
 
 ##@ Train
 pretrain: env ## Train the tiny base model from nothing, into build/tiny

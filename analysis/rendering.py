@@ -91,9 +91,11 @@ def run(doc: str, kind: str, render: Render) -> None:
     if arguments.names and sum(map(len, missing.values())) == len(tasks):
         raise next(iter(missing[models[0]].values()))
     for model, left_out in missing.items():
+        words = {"--model": model, "--results": arguments.results}
+        given = "".join(f" {name} {word}" for name, word in words.items() if word)
         print(
-            f"left out of {model}: {', '.join(left_out)}; the same command with one of these "
-            f"names says why."
+            f"left out of {model}: {', '.join(left_out)}; for example "
+            f"`python -m {kind} {next(iter(left_out))}{given}` says why."
         )
 
 

@@ -4,8 +4,8 @@
     python -m experiments.ablation_n_hat --model tiny --list     print the commands and run nothing
 
 At s = 2, the model is fine-tuned at each n̂ and measured. The suite of a model in
-experiments/suites/ says by which benchmarks; the options are those of experiments.rerun, which
-measures this ablation too.
+experiments/suites/ says by which benchmarks, and smollm2's leaves out the training; the options are
+those of experiments.rerun, which measures this ablation too.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core import rope
+from experiments import rerun
 from experiments.base_models.model import Model
 from experiments.kit import command_line
-from experiments.suites import measure
-from experiments.suites.chains import Chain, Setting
-from experiments.suites.steps import Step, Suite
+from experiments.suites.suite import Chain, Setting, Suite
 
 FACTOR = 2
 SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # of d; the paper's d is 128
@@ -25,27 +24,24 @@ SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # of d; the
 
 def n_hats(model: Model) -> list[Setting]:
     """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
-    return [
-        (rope.PROPOSED, {"n_hat": 2 * round(share * model.geometry.head_dim / 2)})
-        for share in SHARES
-    ]
+    half = model.geometry.head_dim / 2
+    return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
 
 
-def vary_n_hat(
-    suite: Suite, tune: Step, steps: Iterable[Step], others: list[Setting]
-) -> Iterator[Chain]:
-    """Fine-tune the model at each n̂, and measure it by these steps.
+def vary_n_hat(suite: Suite, experiments: Iterable[str], others: list[Setting]) -> Iterator[Chain]:
+    """Fine-tune the model at each n̂, and measure it.
 
     Args:
+        experiments: what measures it.
         others: settings that the suite fine-tunes anyway. One that selects the same pairs is not
             trained again.
     """
     for setting, same in suite.distinct(n_hats(suite.model), FACTOR, others):
-        yield suite.fine_tuned(tune, setting, FACTOR, 0, steps, same)
+        yield suite.fine_tuned(setting, FACTOR, 0, experiments, same)
 
 
 def main() -> None:
-    measure.main(__doc__, part="ablation_n_hat")
+    rerun.main(__doc__, part="ablation_n_hat")
 
 
 if __name__ == "__main__":

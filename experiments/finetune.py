@@ -35,7 +35,7 @@ from experiments.kit import command_line, processes, records, texts
 from experiments.kit.base_model import DROPOUT, computed
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.suites.steps import Suite
+from experiments.suites.suite import Suite
 from experiments.training import attention, budget, checkpoint, launch
 from experiments.training.corpus import Corpus
 from experiments.training.output import Output

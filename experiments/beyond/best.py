@@ -27,8 +27,7 @@ from experiments import base_models
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, texts
 from experiments.kit.base_model import BaseModel
-from experiments.suites.chains import Setting
-from experiments.suites.steps import flags
+from experiments.suites.suite import Setting, flags
 
 EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 

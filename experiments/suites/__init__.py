@@ -1,9 +1,14 @@
 """The suites: what is measured of each base model, as Python that reads like a list of commands.
 
-A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. Its
-steps are how each experiment is called, also when it is called alone. PARTS are its functions that
-yield chains of commands; chains for the same model run as one, and a chain that needs the
-checkpoint of another runs last and alone.
+A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. A
+suite has
+
+- OPTIONS, how each script of experiments/ is called for the model, in the suite and alone: several
+  values are a tuple, and a value that depends on the model is a function of (model, factor);
+- QUICK, what differs under --quick; None leaves a script out then;
+- READS_ITS_OWN, if a user's data does not replace what some of them read;
+- PARTS, functions that yield chains of commands: see :class:`experiments.suites.suite.Suite`. Those
+  in FIRST come before the parts of all other files.
 """
 
 from __future__ import annotations
@@ -27,21 +32,34 @@ def find(model: str) -> list[ModuleType]:
     """
     for file in pkgutil.iter_modules(__path__):
         suite = importlib.import_module(f"{__name__}.{file.name}")
-        if hasattr(suite, "PARTS") and model in getattr(
-            suite, "MODELS", (file.name.replace("_", "-"),)
-        ):
+        if not hasattr(suite, "PARTS"):
+            continue
+        if model in getattr(suite, "MODELS", [file.name.replace("_", "-")]):
             beyond = discovery.module(f"{__name__}.beyond.{file.name}")
             return [suite, beyond] if beyond else [suite]
     return []
 
 
-def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
-    """How a model's suite calls an experiment; one that it does not call, as the suite of a model
-    of one's own."""
-    from experiments.suites.steps import Step
+def calling(model: str, experiment: str) -> ModuleType | None:
+    """The file that says how an experiment is called for a model: of the model's suite, else of
+    that of a model of one's own."""
+    for suite in (*find(model), *find(OWN)):
+        if experiment in getattr(suite, "OPTIONS", {}):
+            return suite
+    return None
 
-    for suite in (*find(name), *find(OWN)):
-        for step in vars(suite).values():
-            if isinstance(step, Step) and step.experiment == experiment:
-                return step.at(model, factor)
-    return {}
+
+def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
+    """How an experiment is called for the model of this name, if nothing else is asked for."""
+    suite = calling(name, experiment)
+    options = suite.OPTIONS[experiment] if suite else {}
+    return {
+        option: value(model, factor) if callable(value) else value
+        for option, value in options.items()
+    }
+
+
+def quick(name: str, experiment: str) -> dict | None:
+    """The options of an experiment that differ under --quick; None if it is left out."""
+    suite = calling(name, experiment)
+    return getattr(suite, "QUICK", {}).get(experiment, {})

@@ -5,43 +5,34 @@ from collections.abc import Iterator
 from experiments.ablation_intervals import vary_intervals
 from experiments.ablation_n_hat import n_hats, vary_n_hat
 from experiments.base_models.llama2 import N_HAT
-from experiments.suites.chains import Chain
-from experiments.suites.steps import BENCHMARK, CORPUS, TEXTS, Suite, step
+from experiments.suites.suite import Chain, Suite
 
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
 LENGTHS = 4096, 8192, 16384
 
-# Each step is one call of a script in experiments/. Under --quick, just enough to show that each
-# one runs.
-tune = step("finetune", reads=CORPUS, quick={"steps": 2})
-longbench_e = step("longbench_e", reads=BENCHMARK, quick={"limit": 1})
-open_llm = step("open_llm", reads=BENCHMARK, quick={"limit": 10})
-ruler = step("ruler", lengths=LENGTHS, samples=500, quick={"lengths": LENGTHS[:2], "samples": 1})
-# The paper's texts are PG19's; give them by --texts.
-perplexity = step(
-    "perplexity",
-    reads=TEXTS,
-    packaged=3,
-    lengths=LENGTHS,
-    stride=256,
-    quick={"lengths": LENGTHS[:2], "tokens": 16384},
-)
-passkey = step(
-    "passkey",
-    lengths=(2048, 4096, 8192, 12288, 16384, 20480),
-    keys=10,
-    quick={"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
-)
-time_cost = step(
-    "time_cost",
-    factor=2,
-    method=("pi", "yarn", "dprope", "clex"),
-    length=8192,
-    checkpointing=True,
-    quick={"repeats": 1},
-)
-EVALUATIONS = longbench_e, open_llm, ruler, perplexity, passkey
+OPTIONS = {
+    "finetune": {},
+    "longbench_e": {},
+    "open_llm": {},
+    "ruler": {"lengths": LENGTHS, "samples": 500},
+    # The paper's texts are PG19's; give them by --texts.
+    "perplexity": {"packaged": 3, "lengths": LENGTHS, "stride": 256},
+    "passkey": {"lengths": (2048, 4096, 8192, 12288, 16384, 20480), "keys": 10},
+    "time_cost": {"length": 8192, "checkpointing": True},
+}
+# Just enough to show that each one runs.
+QUICK = {
+    "finetune": {"steps": 2},
+    "longbench_e": {"limit": 1},
+    "open_llm": {"limit": 10},
+    "ruler": {"lengths": LENGTHS[:2], "samples": 1},
+    "perplexity": {"packaged": 1, "lengths": LENGTHS[:2], "tokens": 16384},
+    "passkey": {"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
+    "time_cost": {"repeats": 1},
+}
+BENCHMARKED = "longbench_e", "open_llm"
+EVALUATIONS = *BENCHMARKED, "ruler", "perplexity", "passkey"
 
 
 def trained_settings(factor):
@@ -62,7 +53,7 @@ def untrained_settings(factor):
 def trained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for setting in trained_settings(factor):
-            yield suite.fine_tuned(tune, setting, factor, 0, EVALUATIONS)
+            yield suite.fine_tuned(setting, factor, 0, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
@@ -73,21 +64,23 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5, of 13B."""
-    if suite.name.startswith("llama2-13b"):
-        yield from vary_n_hat(suite, tune, [longbench_e, open_llm], trained_settings(2))
+    if suite.name == "llama2-13b":
+        yield from vary_n_hat(suite, BENCHMARKED, trained_settings(2))
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7, of 13B, at the n̂ of the main comparison."""
-    if suite.name.startswith("llama2-13b"):
+    if suite.name == "llama2-13b":
         others = trained_settings(2) + n_hats(suite.model)
-        yield from vary_intervals(suite, tune, [longbench_e, open_llm], others, n_hat=N_HAT[2])
+        yield from vary_intervals(suite, BENCHMARKED, others, n_hat=N_HAT[2])
 
 
 def times(suite: Suite) -> Iterator[Chain]:
     """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
     machine."""
-    yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
+    methods = "pi", "yarn", "dprope", "clex"
+    clex = suite.checkpoint(("clex", {}), 2, seed=0)
+    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

@@ -5,45 +5,50 @@ Lengths are the same for every factor, so that one table can hold them all.
 
 from collections.abc import Iterator
 
-from experiments.suites.chains import Chain
-from experiments.suites.steps import BENCHMARK, TEXTS, Suite, step
+from experiments.suites.suite import Chain, Suite
 
 
-def lengths(model, factor=None):
+def lengths(model, factor):
     """L, and L' at each factor."""
     length = model.geometry.context_length
     return length, *sorted(round(length * each) for each in model.factors)
 
 
-perplexity = step(
-    "perplexity",
-    reads=TEXTS,
-    packaged=1,
-    lengths=lengths,
-    stride=lambda model, factor: max(lengths(model)[0] // 2, 1),
-    tokens=lambda model, factor: lengths(model)[-1] + lengths(model)[0],
-)
-passkey = step(
-    "passkey",
-    lengths=lambda model, factor: tuple(
-        round(lengths(model)[-1] * quarters / 4) for quarters in range(1, 6)
-    ),
-    depths=3,
-    keys=1,
-    fitting=True,
-    quick={"depths": 1},
-)
-ruler = step("ruler", lengths=lengths, samples=1, fitting=True, quick=None)
-longbench_e = step("longbench_e", reads=BENCHMARK, limit=20, quick={"limit": 1})
-open_llm = step("open_llm", reads=BENCHMARK, limit=300, quick={"limit": 10})
+def quarters(model, factor):
+    """A quarter of the longest L', and so on up to five."""
+    longest = lengths(model, factor)[-1]
+    return tuple(round(longest * count / 4) for count in range(1, 6))
+
+
+def stride(model, factor):
+    """Half of L."""
+    return max(model.geometry.context_length // 2, 1)
+
+
+def tokens(model, factor):
+    """As many as the longest L', and L more."""
+    return lengths(model, factor)[-1] + model.geometry.context_length
+
+
+OPTIONS = {
+    "perplexity": {"packaged": 1, "lengths": lengths, "stride": stride, "tokens": tokens},
+    "passkey": {"lengths": quarters, "depths": 3, "keys": 1},
+    "ruler": {"lengths": lengths, "samples": 1},
+    "longbench_e": {"limit": 20},
+    "open_llm": {"limit": 300},
+}
+QUICK = {
+    "passkey": {"depths": 1},
+    "ruler": None,
+    "longbench_e": {"limit": 1},
+    "open_llm": {"limit": 10},
+}
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
-            yield suite.untrained(
-                setting, factor, (perplexity, passkey, ruler, longbench_e, open_llm)
-            )
+            yield suite.untrained(setting, factor, OPTIONS)
 
 
 PARTS = (untrained,)

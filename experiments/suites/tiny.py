@@ -11,10 +11,10 @@ from experiments.ablation_intervals import vary_intervals
 from experiments.ablation_n_hat import n_hats, vary_n_hat
 from experiments.base_models import tiny
 from experiments.kit.records import ROOT
-from experiments.suites.chains import Chain
-from experiments.suites.steps import CORPUS, Suite, step
+from experiments.suites.suite import Chain, Suite
 
-FACTORS, SEEDS = (2, 4), 3
+FACTORS = 2, 4
+SEEDS = 3
 N_HAT = tiny.MODEL.n_hat  # by factor
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is
 # generated included.
@@ -27,34 +27,30 @@ FITTING = (
     "cwe",
     "fwe",
 )
-
-# Each step is one call of a script in experiments/; `quick` is what differs under --quick.
-tune = step("finetune", reads=CORPUS, quick={"steps": 2})
-perplexity = step(
-    "perplexity",
-    lengths=(1024, 2048, 4096),
-    parts=8,
-    tokens=4352,
-    quick={"lengths": (1024, 2048), "parts": 1, "tokens": 2560},
-)
-passkey = step(
-    "passkey",
-    lengths=(512, 1024, 2048, 3072, 4096),
-    keys=2,
-    quick={"lengths": (1024, 2048), "depths": 3, "keys": 1},
-)
-ruler = step("ruler", samples=4, tasks=FITTING, quick={"samples": 1, "lengths": (1024, 2048)})
 # Benchmarks of its size, which tools/tiny/miniature/write.py generated.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
-longbench_e = step(
-    "longbench_e", benchmarks=BENCHMARKS, margin=128, new_tokens=64, quick={"limit": 1}
-)
-open_llm = step("open_llm", benchmarks=BENCHMARKS, quick={"limit": 10})
-# Short sequences, many rounds.
-time_cost = step(
-    "time_cost", factor=2, method=("pi", "yarn", "dprope", "clex"), length=512, quick={"repeats": 1}
-)
-EVALUATIONS = perplexity, passkey, ruler, longbench_e, open_llm
+
+OPTIONS = {
+    "finetune": {},
+    "perplexity": {"lengths": (1024, 2048, 4096), "parts": 8, "tokens": 4352},
+    "passkey": {"lengths": (512, 1024, 2048, 3072, 4096), "keys": 2},
+    "ruler": {"samples": 4, "tasks": FITTING},
+    "longbench_e": {"benchmarks": BENCHMARKS, "margin": 128, "new_tokens": 64},
+    "open_llm": {"benchmarks": BENCHMARKS},
+    "time_cost": {"length": 512},  # short sequences, many rounds
+}
+QUICK = {
+    "finetune": {"steps": 2},
+    "perplexity": {"lengths": (1024, 2048), "parts": 1, "tokens": 2560},
+    "passkey": {"lengths": (1024, 2048), "depths": 3, "keys": 1},
+    "ruler": {"samples": 1, "lengths": (1024, 2048)},
+    "longbench_e": {"limit": 1},
+    "open_llm": {"limit": 10},
+    "time_cost": {"repeats": 1},
+}
+READS_ITS_OWN = "perplexity", "longbench_e", "open_llm"
+BENCHMARKED = "longbench_e", "open_llm"
+EVALUATIONS = "perplexity", "passkey", "ruler", *BENCHMARKED
 
 
 def dprope(factor):
@@ -74,7 +70,7 @@ def trained(suite: Suite) -> Iterator[Chain]:
     for seed in suite.seeds(SEEDS):
         for factor in FACTORS:
             for setting in trained_settings(factor):
-                yield suite.fine_tuned(tune, setting, factor, seed, EVALUATIONS)
+                yield suite.fine_tuned(setting, factor, seed, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
@@ -85,20 +81,20 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5."""
-    yield from vary_n_hat(suite, tune, [longbench_e, open_llm], trained_settings(2))
+    yield from vary_n_hat(suite, BENCHMARKED, trained_settings(2))
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7."""
-    yield from vary_intervals(
-        suite, tune, [longbench_e, open_llm], trained_settings(2) + n_hats(tiny.MODEL)
-    )
+    yield from vary_intervals(suite, BENCHMARKED, trained_settings(2) + n_hats(tiny.MODEL))
 
 
 def times(suite: Suite) -> Iterator[Chain]:
     """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
     machine."""
-    yield suite.once(time_cost, weights=suite.checkpoint(("clex", {}), 2, seed=0))
+    methods = "pi", "yarn", "dprope", "clex"
+    clex = suite.checkpoint(("clex", {}), 2, seed=0)
+    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

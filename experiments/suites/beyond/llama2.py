@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from experiments.suites.chains import Chain
 from experiments.suites.llama2 import EVALUATIONS, FACTORS
-from experiments.suites.steps import Suite
+from experiments.suites.suite import Chain, Suite
 
 METHODS = "ntk", "mrrope-pro", "dprope-significant", "dprope-covered"
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from core.disturbance import select_interpolated, strategy_disturbance
 from experiments.kit import records
-from experiments.suites.chains import Chain, Setting
-from experiments.suites.steps import Step, Suite
+from experiments.suites.suite import Chain, Setting, Suite
 
 
 def covering(suite: Suite, factor: float) -> Setting:
@@ -14,7 +13,8 @@ def covering(suite: Suite, factor: float) -> Setting:
     Extrapolation would show these pairs angles never seen in pre-training.
     """
     geometry = suite.model.geometry
-    slow, sizes = geometry.wavelength > geometry.context_length, range(0, geometry.head_dim + 1, 2)
+    slow = geometry.wavelength > geometry.context_length
+    sizes = range(0, geometry.head_dim + 1, 2)
     disturbances = strategy_disturbance(geometry.inv_freq, geometry.context_length, factor)
     least = next(
         n_hat for n_hat in sizes if select_interpolated(*disturbances, n_hat=n_hat)[slow].all()
@@ -23,13 +23,13 @@ def covering(suite: Suite, factor: float) -> Setting:
 
 
 def learned_factors(
-    suite: Suite, learn: Step, start: str, factor: float, seed: int, steps: Iterable[Step]
+    suite: Suite, start: str, factor: float, seed: int, experiments: Iterable[str]
 ) -> Iterator[Chain]:
     """The chain that learns the factors λ_i from the model itself, from a method's own, and
     measures it with them."""
     name = f"from={records.run_name(start, factor, {}, seed)}"
-    learning = suite.once(learn, **{"from": start}, factor=factor, seed=seed)
+    learning = suite.once("learned", **{"from": start}, factor=factor, seed=seed)
     if learning.commands:
-        file = records.path(suite.results, suite.name, learning.name, name)
-        measuring = suite.untrained(("factors", {"file": str(file)}), factor, steps)
+        file = records.path(suite.results, suite.name, "learned", name)
+        measuring = suite.untrained(("factors", {"file": str(file)}), factor, experiments)
         yield Chain(name, learning.commands + measuring.commands)

@@ -1,78 +1,77 @@
-"""smollm2, beyond the paper: loss by position, the two best newer rules, learned factors."""
+"""smollm2, beyond the paper: loss by position, newer rules, learned factors."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from experiments.ablation_intervals import intervals
 from experiments.suites.beyond.parts import covering, learned_factors
-from experiments.suites.chains import Chain
-from experiments.suites.smollm2 import (
-    EVALUATIONS,
-    HEADLINE,
-    N_HATS,
-    PAPERS,
-    SEEDS,
-    TRAINED,
-    UNTRAINED,
-    YARN,
-    ZERO,
-    passkey,
-    tune,
-)
-from experiments.suites.steps import CORPUS, TEXTS, Suite, step
+from experiments.suites.smollm2 import ARMS, EVALUATIONS, N_HATS, UNTRAINED
+from experiments.suites.suite import Chain, Suite
 
-# By the losses of 20 texts without training (results/smollm2/beyond/h200), LongRoPE2's rule is
-# ahead of YaRN, and MrRoPE-Pro is the next.
-BEST, NEXT = ("longrope2", {}), ("mrrope-pro", {})
+NTK = ("ntk", {})
 SIGNIFICANT = ("dprope-significant", {})
+# Of the newer rules, the two of the least loss (results/smollm2/beyond/loss_by_position).
+NEWER = [("longrope2", {}), ("mrrope-pro", {})]
 # The released model states L = 8,192; the published configuration of its pre-training states
 # sequences of 2,048 tokens, 2 T tokens of them (huggingface/smollm, text/pretraining/smollm2,
 # config_smollm2_135M.yaml at a041759).
 COVERED = ("dprope-covered", {"covered_length": 2048})
+N_HAT_30 = ("dprope", {"n_hat": 30})
+SELECTIONS = [*N_HATS, N_HAT_30, ("dprope", {"n_hat": 32}), *intervals()]
+# YaRN without its temperature, and DPRoPE with it.
+TEMPERATURES = [
+    ("yarn", {"attention_factor": 1.0}),
+    ("dprope", {"n_hat": 28, "attention_factor": 1.0693}),
+]
 
-# In float32, as methods differ by thousandths. Of War and Peace's parts, twelve have 32k tokens.
-positions = step(
-    "loss_by_position",
-    reads=TEXTS,
-    parts=lambda model, factor: {4: 12}.get(factor, 17),
-    dtype="float32",
-)
-positions_at_4 = replace(positions, quick=None)
-# Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
-selections = step("selections", dtype="float32", quick={"every": 32})
-learn = step("learned", reads=CORPUS, steps=100, evaluate_every=5, dtype="float32", quick=None)
+
+def parts(model, factor):
+    """Of War and Peace's parts, twelve have 32k tokens."""
+    return 12 if factor == 4 else 17
+
+
+OPTIONS = {
+    # In float32, as methods differ by thousandths.
+    "loss_by_position": {"parts": parts, "dtype": "float32"},
+    "selections": {"dtype": "float32"},
+    # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
+    "learned": {"steps": 100, "evaluate_every": 5, "dtype": "float32"},
+}
+QUICK = {
+    "loss_by_position": {"parts": 1},
+    "selections": {"every": 32},
+    "learned": None,
+}
+POSITIONS = ["loss_by_position"]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    """Loss by position of every fine-tune, and the two newer rules."""
-    for seed in suite.seeds(SEEDS):
-        for setting in TRAINED if seed == 0 else HEADLINE:
-            yield suite.fine_tuned(tune, setting, 2, seed, [positions])
-    for setting in (BEST, NEXT):
-        yield suite.fine_tuned(tune, setting, 2, 0, [positions, *EVALUATIONS])
-    for setting, same in suite.distinct(N_HATS, 2, TRAINED):
-        yield suite.fine_tuned(tune, setting, 2, 0, [positions], same)
-    for setting in (YARN, PAPERS[4], ZERO, BEST):
-        yield suite.fine_tuned(tune, setting, 4, 0, [passkey, positions_at_4])
+    for setting, seed in ARMS:
+        if seed in suite.seeds(2):
+            yield suite.fine_tuned(setting, 2, seed, POSITIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     # every method that needs no training, a new one too
     for setting in (*suite.model.comparison(2), covering(suite, 2), COVERED):
-        yield suite.untrained(setting, 2, [positions])
-    for setting in (BEST, NEXT, ("ntk", {}), SIGNIFICANT):
+        yield suite.untrained(setting, 2, POSITIONS)
+    for setting in (*NEWER, NTK):
         yield suite.untrained(setting, 2, EVALUATIONS)
-    for setting, same in suite.distinct([*N_HATS, *intervals()], 2, [*UNTRAINED, SIGNIFICANT]):
-        yield suite.untrained(setting, 2, [positions], same)
-    yield suite.untrained(BEST, 4, [passkey])
-    for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
-        yield suite.untrained(setting, 4, [positions_at_4])
-    yield suite.once(selections)
+    for setting, same in suite.distinct([N_HAT_30], 2, [SIGNIFICANT]):
+        yield suite.untrained(setting, 2, EVALUATIONS, same)
+    for setting, same in suite.distinct(SELECTIONS, 2, [*UNTRAINED, SIGNIFICANT]):
+        yield suite.untrained(setting, 2, POSITIONS, same)
+    for setting in TEMPERATURES:
+        yield suite.untrained(setting, 2, ["passkey", *POSITIONS])
+    if not suite.quick:
+        for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
+            yield suite.untrained(setting, 4, POSITIONS)
+    yield suite.once("selections")
 
 
 def learned(suite: Suite) -> Iterator[Chain]:
     for start in ("yarn", "original"):
-        yield from learned_factors(suite, learn, start, 2, 0, [positions])
+        yield from learned_factors(suite, start, 2, 0, POSITIONS)
 
 
-PARTS = trained, untrained, learned
+FIRST = (trained,)  # loss by position is what decides, so a fine-tune is scored by it at once
+PARTS = untrained, learned

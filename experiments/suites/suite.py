@@ -1,0 +1,304 @@
+"""What a suite's loops yield: chains of commands, each of which makes one model and measures it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+
+from core import rope
+from core.errors import InputError
+from experiments import suites
+from experiments.base_models.model import Model
+from experiments.kit import records
+
+Command = list[str]  # a module and its arguments
+Setting = tuple[str, dict]  # a method and its options
+
+# What a user gives to experiments.rerun, and the experiments that read it.
+BENCHMARKS = "open_llm", "longbench_e"
+READS = {
+    "texts": ("perplexity", "loss_by_position"),
+    "benchmarks": BENCHMARKS,
+    "corpus": ("finetune", "learned"),
+}
+PACKAGED = "packaged", "parts", "plays"  # the options that choose texts of packages
+FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
+
+
+@dataclass
+class Chain:
+    """Commands that run one after the other: they make a model and measure it.
+
+    Attributes:
+        name: the name of the log, and the beginning of the records' names if they belong to one
+            run.
+        commands: the commands.
+        same: settings that give this same model, as (experiment, setting); its records hold for
+            them too.
+        needs: the checkpoint of another chain that it reads; empty if none.
+    """
+
+    name: str
+    commands: list[Command]
+    same: list[tuple[str, Setting]] = field(default_factory=list)
+    needs: str = ""
+
+
+def flags(options: Mapping) -> list[str]:
+    """The words that state these options on a command line; True is a flag, a tuple or list several
+    values."""
+    words = []
+    for name, value in options.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if isinstance(value, tuple | list):
+            words += map(str, value)
+        elif value is not True:
+            words.append(str(value))
+    return words
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A base model and the options of experiments.rerun; its methods make the chains of a suite.
+
+    Attributes:
+        name: the base model's name, and that of its folder of records.
+        model: what the base model is.
+        output: the folder for checkpoints and logs.
+        results: the folder for records.
+        quick: run with few samples and one seed.
+        own_checkpoint: a checkpoint of one's own, which is measured instead of a known base model.
+        given: what the user gives to read, by its name in READS; a folder of benchmarks holds one
+            folder for each, named after its experiment.
+        methods: measure only these methods, and leave out experiments that choose their methods
+            themselves.
+        replace: records of the same name with other settings are replaced.
+    """
+
+    name: str
+    model: Model
+    output: Path
+    results: Path
+    quick: bool = False
+    own_checkpoint: str | None = None
+    given: Mapping = field(default_factory=dict)
+    methods: Collection[str] | None = None
+    replace: bool = False
+
+    def seeds(self, count: int) -> range:
+        """The seeds of `count` fine-tunes; under --quick, of one."""
+        return range(min(count, 1) if self.quick else count)
+
+    def once(self, experiment: str, **options) -> Chain:
+        """The chain of an experiment that chooses its methods itself.
+
+        Args:
+            options: options of it; `weights` is the checkpoint of another chain, after which it
+                runs.
+        """
+        commands = []
+        if self.methods is None:
+            measured = {"model": self._base, **options}
+            commands = self._measuring([experiment], measured, options.get("factor", 2))
+        return Chain(experiment, commands, needs=options.get("weights", ""))
+
+    def untrained(
+        self,
+        setting: Setting,
+        factor: float,
+        experiments: Iterable[str],
+        same: Iterable[Setting] = (),
+    ) -> Chain:
+        """The chain that measures the base model with this setting, without training.
+
+        Args:
+            setting: a method and its options.
+            factor: the scaling factor s.
+            experiments: what measures it.
+            same: settings of the same frequencies, for which these experiments' records hold too.
+        """
+        method, options = setting
+        commands = []
+        if self._wants(method):
+            measured = {"model": self._base, "method": method, "factor": factor, **options}
+            commands = self._measuring(experiments, measured, factor)
+        name = records.run_name(method, factor, options)
+        return Chain(name, commands, _shared(experiments, same))
+
+    def fine_tuned(
+        self,
+        setting: Setting,
+        factor: float,
+        seed: int,
+        experiments: Iterable[str],
+        same: Iterable[Setting] = (),
+        learning_rate: float | None = None,
+    ) -> Chain:
+        """The chain that fine-tunes the base model and measures the result; empty if nothing is
+        measured."""
+        method, options = setting
+        rate = self.model.training.other_rate(learning_rate)
+        output = self.checkpoint(setting, factor, seed, rate)
+        commands = []
+        if self._wants(method):
+            commands = self._measuring(experiments, {"model": output}, factor)
+        if commands:
+            run = {"model": self.name, "method": method, "factor": factor, **options, "seed": seed}
+            if learning_rate is not None:
+                run["learning_rate"] = learning_rate
+            commands.insert(0, self._command("finetune", run | {"output": output}, factor))
+        return Chain(Path(output).name, commands, _shared(experiments, same))
+
+    def checkpoint(
+        self, setting: Setting, factor: float, seed: int, rate: float | None = None
+    ) -> str:
+        """Where the result of a fine-tune goes.
+
+        As in experiments.finetune, t = 0 is no part of a run's name.
+        """
+        method, options = setting
+        named = {
+            name: value for name, value in options.items() if (name, value) != ("threshold", 0)
+        }
+        run = records.run_name(method, factor, named, seed, rate)
+        return str(self.output / "checkpoints" / run)
+
+    def distinct(
+        self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
+    ) -> Iterator[tuple[Setting, list[Setting]]]:
+        """Settings of the same frequencies once: the one to measure, and the others for which its
+        records hold.
+
+        Args:
+            settings: the settings to measure.
+            factor: the scaling factor s.
+            others: settings that the suite measures anyway; one of equal frequencies is the one to
+                measure.
+        """
+        # what learns has no frequencies yet
+        others = [setting for setting in others if not rope.get(setting[0]).start]
+        equal: dict[tuple, list[Setting]] = {}
+        for setting in others:
+            equal.setdefault(self._frequencies(setting, factor), [setting])
+        chosen = {}
+        for setting in settings:
+            key = self._frequencies(setting, factor)
+            group = chosen[key] = equal.setdefault(key, [setting])
+            if setting not in [*group, *others]:
+                group.append(setting)
+        for first, *same in chosen.values():
+            yield first, same
+
+    @property
+    def _base(self) -> str:
+        """The base model as --model names it."""
+        return self.own_checkpoint or self.name
+
+    def _wants(self, method: str) -> bool:
+        return self.methods is None or method in self.methods
+
+    def _measuring(
+        self, experiments: Iterable[str], measured: Mapping, factor: float
+    ) -> list[Command]:
+        """The commands of the experiments that this suite asks for.
+
+        Args:
+            measured: the options that say what is measured.
+        """
+        return [
+            self._command(experiment, measured, factor)
+            for experiment in experiments
+            if self._asks(experiment)
+        ]
+
+    def _asks(self, experiment: str) -> bool:
+        if self.quick and suites.quick(self.name, experiment) is None:
+            return False
+        if self.own_checkpoint and experiment in BENCHMARKS:
+            return bool(self._data(experiment))
+        return True
+
+    def _command(self, experiment: str, more: Mapping, factor: float) -> Command:
+        options = {**more, **self._stated(experiment, factor), **self._data(experiment)}
+        if self.own_checkpoint and experiment in FITTING:
+            options["fitting"] = True
+        options["results"] = self.results
+        if self.replace:
+            options["replace"] = True
+        return [records.program(experiment), *flags(options)]
+
+    def _stated(self, experiment: str, factor: float) -> dict:
+        """The options that a command states: none, unless they differ from those that its script,
+        which knows one factor, takes from OPTIONS itself."""
+        options = suites.defaults(self.name, self.model, experiment, factor)
+        if self.quick:
+            options |= suites.quick(self.name, experiment) or {}
+        of_one_factor = replace(self.model, factors=(factor,))
+        if options == suites.defaults(self.name, of_one_factor, experiment, factor):
+            return {}
+        if "texts" in self._data(experiment):
+            options = {name: options[name] for name in options if name not in PACKAGED}
+        return options
+
+    def _data(self, experiment: str) -> dict:
+        """What an experiment reads of what the user gives, by its option."""
+        suite = suites.calling(self.name, experiment)
+        if experiment in getattr(suite, "READS_ITS_OWN", ()):
+            return {}
+        for name, data in self.given.items():
+            there = data and experiment in READS[name]
+            if there and (name != "benchmarks" or (data / experiment).is_dir()):
+                return {name: data}
+        return {}
+
+    def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
+        """What two settings that make the same model have in common."""
+        method, options = setting
+        scaling = rope.scale(self.model.geometry, method, factor, **options)
+        return scaling.inv_freq.tobytes(), scaling.attention_factor
+
+
+def _shared(experiments: Iterable[str], settings: Iterable[Setting]) -> list[tuple[str, Setting]]:
+    return [(experiment, setting) for setting in settings for experiment in experiments]
+
+
+def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
+    """The chains of a suite, or of one part: the paper's, then those beyond it; those that need
+    others come last.
+
+    Raises:
+        InputError: the suite has no such part, or nothing of these methods.
+    """
+    parts = [function for module in modules for function in getattr(module, "FIRST", ())]
+    parts += [function for module in modules for function in module.PARTS]
+    by_name: dict[str, list] = {}  # those of one name stay together
+    for function in parts:
+        if part in (None, function.__name__):
+            by_name.setdefault(function.__name__, []).append(function)
+    every = [
+        chain for of_name in by_name.values() for function in of_name for chain in function(suite)
+    ]
+    chains = sorted(merged(every), key=lambda chain: chain.needs)
+    if not chains:
+        what = f"no part {part!r}" if part else "nothing of these methods"
+        raise InputError(
+            f"the suite of {suite.name!r} has {what}; see all of it with --list alone."
+        )
+    return chains
+
+
+def merged(chains: Iterable[Chain]) -> list[Chain]:
+    """One chain for each model, with the commands that several parts of a suite ask of it."""
+    by_name: dict[str, Chain] = {}
+    for chain in chains:
+        if not chain.commands:
+            continue
+        first = by_name.setdefault(chain.name, chain)
+        if first is not chain:
+            first.same += chain.same
+            for command in chain.commands:
+                if command not in first.commands:
+                    first.commands.append(command)
+    return list(by_name.values())
