@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,11 +15,11 @@ import pytest
 
 from core import files, rope
 from core.rope import RopeGeometry
-from experiments import ablation_n_hat, base_models, suites
+from experiments import ablation_n_hat, base_models, rerun, suites
 from experiments.base_models.model import Model
 from experiments.kit import records
-from experiments.suites import measure
-from experiments.suites.steps import Suite
+from experiments.kit.records import ROOT
+from experiments.suites.suite import Suite, chains_of
 from tests.models import checkpoint
 
 KNOWN = ("tiny", "smollm2", "llama2-7b", "llama2-13b")
@@ -34,9 +35,7 @@ def of_own(tmp_path, **options):
 
 
 def chains(suite, part=None):
-    return measure.chains_of(
-        suites.find(suites.OWN if suite.own_checkpoint else suite.name), suite, part
-    )
+    return chains_of(suites.find(suites.OWN if suite.own_checkpoint else suite.name), suite, part)
 
 
 def test_the_ablations_are_parts_of_the_suite_and_scripts_of_their_own(call, tmp_path):
@@ -78,7 +77,7 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
     status, out, _ = call(*command, len(others))
     assert status == os.EX_TEMPFAIL and "needs" in out
     measured = []
-    monkeypatch.setattr(measure, "measure", lambda chain, *_, **__: measured.append(chain.name))
+    monkeypatch.setattr(rerun, "measure", lambda chain, *_, **__: measured.append(chain.name))
     Path(last.needs).mkdir(parents=True)
     assert call(*command, len(others))[0] == 0 and measured == [last.name]
 
@@ -152,6 +151,49 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(
 
 
 @pytest.mark.parametrize(
+    ("factors", "quick", "wanted"),
+    [
+        ((2,), False, {"lengths": [128, 256], "stride": 64, "tokens": 384, "packaged": 1}),
+        ((2, 4), False, {"lengths": [128, 256, 512], "stride": 64, "tokens": 640}),
+        ((2,), True, {"lengths": [64, 128, 192, 256, 320], "keys": 1, "depths": 1}),
+        ((2, 4), True, {"lengths": [128, 256, 384, 512, 640], "keys": 1, "depths": 1}),
+    ],
+)
+def test_a_command_of_a_suite_asks_for_the_suites_sizes(
+    tmp_path, monkeypatch, factors, quick, wanted
+):
+    """Of a model of one's own with L = 128; one command holds for all factors, and a script alone
+    knows one."""
+    path = str(checkpoint(tmp_path / "mine"))
+    model = Model("mine", path, RopeGeometry(16, 1e4, 128), factors=factors)
+    suite = Suite("mine", model, tmp_path, tmp_path, own_checkpoint=path, quick=quick)
+    program = "experiments.passkey" if "keys" in wanted else "experiments.perplexity"
+    commands = [command for chain in chains(suite) for command in chain.commands]
+    of_program = [command for command in commands if command[0] == program]
+    for command in (of_program[0], of_program[-1]):  # of the first factor and the last
+        monkeypatch.setattr(sys, "argv", command)
+        arguments = importlib.import_module(program).main.__self__.parse()
+        assert {key: getattr(arguments, key) for key in wanted} == wanted
+
+
+def test_only_what_is_asked_for_is_listed(call, tmp_path):
+    command = ["rerun", "--model", "tiny", "--list", "--output", tmp_path]
+    every = call(*command)[1]
+    status, out, _ = call(*command, "--chain", 3)
+    assert status == 0 and out in every
+    assert out.startswith("# 3 ") and out.count("# ") == 1 and "python -m" in out
+
+
+@pytest.mark.parametrize("results", [None, "results"])
+def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
+    given = [f"RESULTS={results}"] if results else []
+    make = ["make", "--dry-run", "rerun", "MODEL=tiny", *given]
+    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (rendering,) = [line for line in said.splitlines() if "for what in" in line]
+    assert ("--model 'tiny'" in rendering) == bool(results)
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["--model", "smollm2", "--texts", "{empty}"], "no text file in"),
@@ -201,12 +243,13 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
         commands, folder = [], tmp_path / "out" / "results" / "mine"
         with contextlib.redirect_stdout(io.StringIO()) as said:
             for chain in chains.values():
-                commands += measure.measure(chain, folder, lenient=True)
+                commands += rerun.measure(chain, folder, lenient=True)
         return [
             line for line in said.getvalue().splitlines() if line.startswith("skipped")
         ] + commands
 
-    monkeypatch.setattr(measure, "run", run)
+    monkeypatch.setattr(rerun, "run", run)
+    monkeypatch.delenv("MAKELEVEL", raising=False)
     status, out, err = call(*command)
     assert status == 0, err
     for length in (128, 256):  # the other lengths are measured

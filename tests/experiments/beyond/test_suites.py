@@ -1,11 +1,14 @@
 """What the suites measure beyond the paper, and that the paper's part stands without it."""
 
+import json
+
 import numpy as np
 import pytest
 
 from core import discovery, rope
 from core.rope import scale
 from experiments import base_models, suites
+from experiments.kit import records
 from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
 
@@ -72,3 +75,64 @@ def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp
     assert len(suites.find("smollm2")) == 1 and set(of_paper) < every
     methods = {line.split("--method ")[1].split()[0] for line in of_paper if "--method " in line}
     assert methods == {"original", "pi", "yarn", "dprope", "clex"}
+
+
+def test_smollm2_trains_eight_arms_in_their_order_and_scores_each_at_once(tmp_path):
+    """The arms and their order were fixed before any was scored."""
+    trained = [
+        chain
+        for chain in chains(suite_of("smollm2", tmp_path))
+        if chain.commands[0][0] == "experiments.finetune"
+    ]
+    stated = []
+    for chain in trained:
+        command, scoring, next_one, *_ = chain.commands
+        options = dict(zip(command[1::2], command[2::2]))
+        pairs = [options.get("--n-hat"), options.get("--threshold")]
+        stated.append((options["--method"], *pairs, options["--factor"], options["--seed"]))
+        assert scoring[0] == "experiments.beyond.loss_by_position"
+        assert next_one[0] == "experiments.passkey"
+        assert scoring[1:3] == next_one[1:3] == ["--model", options["--output"]]
+    assert stated == [
+        ("yarn", None, None, "2", "0"),
+        ("dprope", "40", None, "2", "0"),
+        ("dprope", None, "0", "2", "0"),
+        ("pi", None, None, "2", "0"),
+        ("original", None, None, "2", "0"),
+        ("yarn", None, None, "2", "1"),
+        ("dprope", "40", None, "2", "1"),
+        ("clex", None, None, "2", "0"),
+    ]
+
+
+def test_a_fine_tunes_chain_has_the_name_of_its_record(call, tmp_path):
+    for chain in chains(suite_of("smollm2", tmp_path)):
+        module, *words = chain.commands[0]
+        if module == "experiments.finetune":
+            status, out, err = call(module, *words, "--dry-run")
+            assert status == 0, err
+            assert out.splitlines()[0].split() == ["run", chain.name]
+
+
+@pytest.mark.parametrize("model", ["tiny", "smollm2"])
+def test_a_committed_record_belongs_to_a_chain_of_the_suite(tmp_path, model):
+    measured = set()
+    for chain in chains(suite_of(model, tmp_path)):
+        measured |= {(command[0].split(".")[-1], chain.name) for command in chain.commands}
+        for experiment, (method, options) in chain.same:
+            end = chain.name[chain.name.index("_s=") :]
+            same = records.run_name(method, 1, options).removesuffix("_s=1")
+            measured.add((experiment, same + end))
+    # What chooses its methods itself has no method in its records' names, and learned factors are
+    # measured in the chain that learns them.
+    unnamed = ("selections", "time_cost", "served")
+    of_model = records.RESULTS / model
+    checked = 0
+    for file in [*of_model.glob("*/*.json"), *of_model.glob("beyond/*/*.json")]:
+        experiment = file.parent.name
+        record = json.loads(file.read_text())
+        if experiment not in unnamed and record["method"] != "factors":
+            runs = {(experiment, file.stem), (experiment, records.run_of(record))}
+            assert runs & measured, file
+            checked += 1
+    assert checked > 50
