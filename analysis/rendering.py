@@ -3,6 +3,7 @@
 import functools
 import multiprocessing
 import os
+import shlex
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -91,11 +92,12 @@ def run(doc: str, kind: str, render: Render) -> None:
     if arguments.names and sum(map(len, missing.values())) == len(tasks):
         raise next(iter(missing[models[0]].values()))
     for model, left_out in missing.items():
-        words = {"--model": model, "--results": arguments.results}
-        given = "".join(f" {name} {word}" for name, word in words.items() if word)
+        words = [next(iter(left_out)), "--model", model]
+        if arguments.results:
+            words += ["--results", str(arguments.results)]
         print(
-            f"left out of {model}: {', '.join(left_out)}; for example "
-            f"`python -m {kind} {next(iter(left_out))}{given}` says why."
+            f"left out of {model}: {', '.join(left_out)}; "
+            f"`python -m {kind} {shlex.join(words)}` says why for the first."
         )
 
 

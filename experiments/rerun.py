@@ -261,7 +261,7 @@ def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
     """How many chains there are; and how long those took that have committed records, where these
     were asked the same."""
     workers = min(workers, len(chains))
-    said = f"{len(chains)} chains, {workers} at a time"
+    said = f"{len(chains)} chains, {workers} at a time" if len(chains) > 1 else "1 chain"
     if suite.quick:
         return said
     known = []
