@@ -11,35 +11,17 @@ those of experiments.rerun, which measures this ablation too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from core import rope
 from experiments import rerun
 from experiments.kit import command_line
-from experiments.suites.suite import Chain, Setting, Suite
+from experiments.suites.suite import Setting
 
-FACTOR = 2
 INTERVALS = 90, 180, 360, 720
 
 
 def intervals(**options) -> list[Setting]:
     """DPRoPE at the paper's b, with more options of the method."""
     return [(rope.PROPOSED, {**options, "intervals": b}) for b in INTERVALS]
-
-
-def vary_intervals(
-    suite: Suite, experiments: Iterable[str], others: list[Setting], **options
-) -> Iterator[Chain]:
-    """Fine-tune the model at each b, and measure it.
-
-    Args:
-        experiments: what measures it.
-        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not
-            trained again.
-        options: more options of DPRoPE, such as n_hat.
-    """
-    for setting, same in suite.distinct(intervals(**options), FACTOR, others):
-        yield suite.fine_tuned(setting, FACTOR, 0, experiments, same)
 
 
 def main() -> None:

@@ -10,15 +10,12 @@ those of experiments.rerun, which measures this ablation too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from core import rope
 from experiments import rerun
 from experiments.base_models.model import Model
 from experiments.kit import command_line
-from experiments.suites.suite import Chain, Setting, Suite
+from experiments.suites.suite import Setting
 
-FACTOR = 2
 SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # of d; the paper's d is 128
 
 
@@ -26,18 +23,6 @@ def n_hats(model: Model) -> list[Setting]:
     """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
     half = model.geometry.head_dim / 2
     return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
-
-
-def vary_n_hat(suite: Suite, experiments: Iterable[str], others: list[Setting]) -> Iterator[Chain]:
-    """Fine-tune the model at each n̂, and measure it.
-
-    Args:
-        experiments: what measures it.
-        others: settings that the suite fine-tunes anyway. One that selects the same pairs is not
-            trained again.
-    """
-    for setting, same in suite.distinct(n_hats(suite.model), FACTOR, others):
-        yield suite.fine_tuned(setting, FACTOR, 0, experiments, same)
 
 
 def main() -> None:

@@ -44,9 +44,10 @@ from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, records
 from experiments.kit.command_line import SKIPPED, existing_directory, option
-from experiments.suites.suite import BENCHMARKS, Chain, Command, Suite, chains_of
+from experiments.suites.suite import Chain, Command, Suite, chains_of
 
 SKIPPED_COMMAND = f"{SKIPPED}the command "
+BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
 
 
 def main(description: str = __doc__, part: str | None = None) -> None:
@@ -95,14 +96,11 @@ def _measure_all(chains: Mapping[int, Chain], suite: Suite, command: Command, wo
     ]
     if suite.own_checkpoint and not measured:
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
-    if "MAKELEVEL" in os.environ:  # `make rerun` renders them itself
-        print(f"records in {suite.results}")
-    else:
-        print(f"records in {suite.results}; render them with")
-        print(
-            f"make tables figures pages MODEL={shlex.quote(suite.name)} "
-            f"RESULTS={shlex.quote(str(suite.results))}"
-        )
+    print(f"records in {suite.results}")
+    if "MAKELEVEL" not in os.environ:  # `make rerun` renders them itself
+        folder = shlex.quote(str(suite.results))
+        print("render them with")
+        print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={folder}")
     if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
         sys.exit(1)
 
@@ -264,33 +262,29 @@ def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
     said = f"{len(chains)} chains, {workers} at a time" if len(chains) > 1 else "1 chain"
     if suite.quick:
         return said
-    known = []
-    for chain in chains:
-        seconds = [_seconds(chain, command, suite) for command in chain.commands]
-        if None not in seconds:
-            known.append(sum(seconds))
-    hours = sum(known) / workers / 3600
-    if not hours:
+    took = [seconds for chain in chains if (seconds := _seconds(chain, suite)) is not None]
+    if not took:
         return said
-    return f"{said}; {len(known)} of them took {hours:.1f} h for the committed records"
+    hours = sum(took) / workers / 3600
+    return f"{said}; {len(took)} of them took {hours:.1f} h for the committed records"
 
 
-def _seconds(chain: Chain, command: Command, suite: Suite) -> float | None:
-    """How long a command took for its committed record; 0 if it is done here, None if it has
-    none."""
-    experiment = command[0].rpartition(".")[2]
-    if _record(chain, experiment, suite, suite.results):
-        return 0.0
-    record = _record(chain, experiment, suite, records.RESULTS)
-    return record["seconds"] if record else None
+def _seconds(chain: Chain, suite: Suite) -> float | None:
+    """How long a chain took for the committed records; None if one is missing."""
+    seconds = 0.0
+    for module, *_ in chain.commands:
+        record = _committed(chain, module.rpartition(".")[2], suite)
+        if record is None:
+            return None
+        seconds += record["seconds"]
+    return seconds
 
 
-def _record(chain: Chain, experiment: str, suite: Suite, results: Path) -> dict | None:
-    """The record under `results` of what a chain asks of an experiment, with the sizes of the
-    suite."""
+def _committed(chain: Chain, experiment: str, suite: Suite) -> dict | None:
+    """The committed record of what a chain asks of an experiment, with the sizes of the suite."""
     asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
     asked = json.loads(json.dumps(asked, default=str))  # as a record states them
-    folder = records.folder(results, suite.name, experiment)
+    folder = records.folder(records.RESULTS, suite.name, experiment)
     for file in folder.glob(f"{glob.escape(chain.name)}*.json"):
         record = records.read(file)
         # what is measured states the fine-tune as its training, a fine-tune by its file's name
@@ -334,18 +328,21 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
         InputError: a chain failed; the running ones are stopped.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    first = {number: chain for number, chain in chains.items() if not chain.needs}
-    last = {number: chain for number, chain in chains.items() if chain.needs}
+    first: dict[int, str] = {}
+    last: dict[int, str] = {}
+    for number, chain in chains.items():
+        names = last if chain.needs else first
+        names[number] = chain.name
     with tqdm(total=len(chains), unit="chain", smoothing=0) as bar:
         skipped = _side_by_side(first, command, logs=logs, workers=workers, bar=bar)
         return skipped + _side_by_side(last, command, logs=logs, workers=1, bar=bar)
 
 
 def _side_by_side(
-    chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int, bar: tqdm
+    names: Mapping[int, str], command: Sequence[str], logs: Path, workers: int, bar: tqdm
 ) -> list[str]:
-    """Run chains, `workers` at a time: see :func:`run`."""
-    workers = max(min(workers, len(chains)), 1)
+    """Run the chains of these names, `workers` at a time: see :func:`run`."""
+    workers = max(min(workers, len(names)), 1)
     threads = max(len(os.sched_getaffinity(0)) // workers, 1)
     path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
     environment = {
@@ -357,12 +354,12 @@ def _side_by_side(
     stopped = threading.Event()
 
     def ended(number: int) -> Path:
-        return logs / f"{chains[number].name}.ended"
+        return logs / f"{names[number]}.ended"
 
     def one(number: int) -> list[str]:
         if stopped.is_set():
             return []
-        name = chains[number].name
+        name = names[number]
         log = logs / f"{name}.log"
         with open(log, "ab") as out:
             begin = out.tell()
@@ -388,7 +385,7 @@ def _side_by_side(
         return [line for line in output if line.startswith(SKIPPED)]
 
     skipped: list[str] = []
-    order = sorted(chains, key=lambda number: ended(number).exists())
+    order = sorted(names, key=lambda number: ended(number).exists())
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(one, number) for number in order]
         try:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import vary_intervals
-from experiments.ablation_n_hat import n_hats, vary_n_hat
+from experiments.ablation_intervals import intervals
+from experiments.ablation_n_hat import n_hats
 from experiments.base_models.llama2 import N_HAT
-from experiments.suites.suite import Chain, Suite
+from experiments.suites.suite import Chain, Suite, times
 
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
@@ -65,22 +65,16 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5, of 13B."""
     if suite.name == "llama2-13b":
-        yield from vary_n_hat(suite, BENCHMARKED, trained_settings(2))
+        for setting, same in suite.distinct(n_hats(suite.model), 2, trained_settings(2)):
+            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7, of 13B, at the n̂ of the main comparison."""
     if suite.name == "llama2-13b":
         others = trained_settings(2) + n_hats(suite.model)
-        yield from vary_intervals(suite, BENCHMARKED, others, n_hat=N_HAT[2])
-
-
-def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
-    machine."""
-    methods = "pi", "yarn", "dprope", "clex"
-    clex = suite.checkpoint(("clex", {}), 2, seed=0)
-    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
+        for setting, same in suite.distinct(intervals(n_hat=N_HAT[2]), 2, others):
+            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

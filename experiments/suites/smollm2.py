@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from experiments.ablation_intervals import intervals
 from experiments.base_models import smollm2
-from experiments.suites.suite import Chain, Suite
+from experiments.suites.suite import Chain, Suite, times
 
 # A setting is a method and its options.
 ORIGINAL = ("original", {})
@@ -74,14 +74,6 @@ def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """As Table 7, without training."""
     for setting, same in suite.distinct(intervals(), 2, UNTRAINED + N_HATS):
         yield suite.untrained(setting, 2, ["open_llm"], same)
-
-
-def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
-    machine."""
-    methods = "pi", "yarn", "dprope", "clex"
-    clex = suite.checkpoint(CLEX, 2, seed=0)
-    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

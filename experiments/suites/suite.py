@@ -16,12 +16,14 @@ from experiments.kit import records
 Command = list[str]  # a module and its arguments
 Setting = tuple[str, dict]  # a method and its options
 
-# What a user gives to experiments.rerun, and the experiments that read it.
-BENCHMARKS = "open_llm", "longbench_e"
+# The experiments that read what a user gives to experiments.rerun, and the option that names it.
 READS = {
-    "texts": ("perplexity", "loss_by_position"),
-    "benchmarks": BENCHMARKS,
-    "corpus": ("finetune", "learned"),
+    "perplexity": "texts",
+    "loss_by_position": "texts",
+    "open_llm": "benchmarks",
+    "longbench_e": "benchmarks",
+    "finetune": "corpus",
+    "learned": "corpus",
 }
 PACKAGED = "packaged", "parts", "plays"  # the options that choose texts of packages
 FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
@@ -70,7 +72,7 @@ class Suite:
         results: the folder for records.
         quick: run with few samples and one seed.
         own_checkpoint: a checkpoint of one's own, which is measured instead of a known base model.
-        given: what the user gives to read, by its name in READS; a folder of benchmarks holds one
+        given: what the user gives to read, by the option's name; a folder of benchmarks holds one
             folder for each, named after its experiment.
         methods: measure only these methods, and leave out experiments that choose their methods
             themselves.
@@ -98,10 +100,8 @@ class Suite:
             options: options of it; `weights` is the checkpoint of another chain, after which it
                 runs.
         """
-        commands = []
-        if self.methods is None:
-            measured = {"model": self._base, **options}
-            commands = self._measuring([experiment], measured, options.get("factor", 2))
+        measured = {"model": self._base, **options}
+        commands = self._measuring([experiment], measured, None, options.get("factor", 2))
         return Chain(experiment, commands, needs=options.get("weights", ""))
 
     def untrained(
@@ -120,10 +120,8 @@ class Suite:
             same: settings of the same frequencies, for which these experiments' records hold too.
         """
         method, options = setting
-        commands = []
-        if self._wants(method):
-            measured = {"model": self._base, "method": method, "factor": factor, **options}
-            commands = self._measuring(experiments, measured, factor)
+        measured = {"model": self._base, "method": method, "factor": factor, **options}
+        commands = self._measuring(experiments, measured, method, factor)
         name = records.run_name(method, factor, options)
         return Chain(name, commands, _shared(experiments, same))
 
@@ -141,9 +139,7 @@ class Suite:
         method, options = setting
         rate = self.model.training.other_rate(learning_rate)
         output = self.checkpoint(setting, factor, seed, rate)
-        commands = []
-        if self._wants(method):
-            commands = self._measuring(experiments, {"model": output}, factor)
+        commands = self._measuring(experiments, {"model": output}, method, factor)
         if commands:
             run = {"model": self.name, "method": method, "factor": factor, **options, "seed": seed}
             if learning_rate is not None:
@@ -175,7 +171,7 @@ class Suite:
             settings: the settings to measure.
             factor: the scaling factor s.
             others: settings that the suite measures anyway; one of equal frequencies is the one to
-                measure.
+                measure. So an ablation trains no selection of pairs twice.
         """
         # what learns has no frequencies yet
         others = [setting for setting in others if not rope.get(setting[0]).start]
@@ -196,27 +192,23 @@ class Suite:
         """The base model as --model names it."""
         return self.own_checkpoint or self.name
 
-    def _wants(self, method: str) -> bool:
-        return self.methods is None or method in self.methods
-
     def _measuring(
-        self, experiments: Iterable[str], measured: Mapping, factor: float
+        self, experiments: Iterable[str], measured: Mapping, method: str | None, factor: float
     ) -> list[Command]:
         """The commands of the experiments that this suite asks for.
 
         Args:
             measured: the options that say what is measured.
+            method: the method; None if the experiment chooses methods itself.
         """
-        return [
-            self._command(experiment, measured, factor)
-            for experiment in experiments
-            if self._asks(experiment)
-        ]
+        if self.methods is not None and method not in self.methods:
+            return []
+        return [self._command(each, measured, factor) for each in experiments if self._asks(each)]
 
     def _asks(self, experiment: str) -> bool:
         if self.quick and suites.quick(self.name, experiment) is None:
             return False
-        if self.own_checkpoint and experiment in BENCHMARKS:
+        if self.own_checkpoint and READS.get(experiment) == "benchmarks":
             return bool(self._data(experiment))
         return True
 
@@ -244,14 +236,14 @@ class Suite:
 
     def _data(self, experiment: str) -> dict:
         """What an experiment reads of what the user gives, by its option."""
+        name = READS.get(experiment)
+        data = self.given.get(name)
         suite = suites.calling(self.name, experiment)
-        if experiment in getattr(suite, "READS_ITS_OWN", ()):
+        if not data or experiment in getattr(suite, "READS_ITS_OWN", ()):
             return {}
-        for name, data in self.given.items():
-            there = data and experiment in READS[name]
-            if there and (name != "benchmarks" or (data / experiment).is_dir()):
-                return {name: data}
-        return {}
+        if name == "benchmarks" and not (data / experiment).is_dir():
+            return {}
+        return {name: data}
 
     def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
         """What two settings that make the same model have in common."""
@@ -264,6 +256,17 @@ def _shared(experiments: Iterable[str], settings: Iterable[Setting]) -> list[tup
     return [(experiment, setting) for setting in settings for experiment in experiments]
 
 
+def times(suite: Suite) -> Iterator[Chain]:
+    """A part of several suites: the chain that times the methods.
+
+    As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
+    machine.
+    """
+    methods = "pi", "yarn", "dprope", "clex"
+    clex = suite.checkpoint(("clex", {}), 2, seed=0)
+    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
+
+
 def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) -> list[Chain]:
     """The chains of a suite, or of one part: the paper's, then those beyond it; those that need
     others come last.
@@ -273,14 +276,11 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
     """
     parts = [function for module in modules for function in getattr(module, "FIRST", ())]
     parts += [function for module in modules for function in module.PARTS]
-    by_name: dict[str, list] = {}  # those of one name stay together
-    for function in parts:
-        if part in (None, function.__name__):
-            by_name.setdefault(function.__name__, []).append(function)
-    every = [
-        chain for of_name in by_name.values() for function in of_name for chain in function(suite)
-    ]
-    chains = sorted(merged(every), key=lambda chain: chain.needs)
+    names = [function.__name__ for function in parts]
+    parts.sort(key=lambda each: names.index(each.__name__))  # those of one name stay together
+    asked = [function for function in parts if part in (None, function.__name__)]
+    every = merged(chain for function in asked for chain in function(suite))
+    chains = sorted(every, key=lambda chain: chain.needs)
     if not chains:
         what = f"no part {part!r}" if part else "nothing of these methods"
         raise InputError(

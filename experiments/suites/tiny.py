@@ -7,15 +7,16 @@ command, such as --quick.
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import vary_intervals
-from experiments.ablation_n_hat import n_hats, vary_n_hat
+from experiments.ablation_intervals import intervals
+from experiments.ablation_n_hat import n_hats
 from experiments.base_models import tiny
 from experiments.kit.records import ROOT
-from experiments.suites.suite import Chain, Suite
+from experiments.suites.suite import Chain, Suite, times
 
 FACTORS = 2, 4
 SEEDS = 3
 N_HAT = tiny.MODEL.n_hat  # by factor
+N_HATS = n_hats(tiny.MODEL)
 # Of RULER's 13 tasks, those whose prompts fit in 1,024 tokens of tiny's small vocabulary, what is
 # generated included.
 FITTING = (
@@ -81,20 +82,14 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5."""
-    yield from vary_n_hat(suite, BENCHMARKED, trained_settings(2))
+    for setting, same in suite.distinct(N_HATS, 2, trained_settings(2)):
+        yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7."""
-    yield from vary_intervals(suite, BENCHMARKED, trained_settings(2) + n_hats(tiny.MODEL))
-
-
-def times(suite: Suite) -> Iterator[Chain]:
-    """As it needs the checkpoint of CLEX, it runs last and alone: all methods meet the same idle
-    machine."""
-    methods = "pi", "yarn", "dprope", "clex"
-    clex = suite.checkpoint(("clex", {}), 2, seed=0)
-    yield suite.once("time_cost", factor=2, method=methods, weights=clex)
+    for setting, same in suite.distinct(intervals(), 2, trained_settings(2) + N_HATS):
+        yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times
