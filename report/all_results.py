@@ -10,7 +10,7 @@ from analysis.comparison import Metrics, comparisons
 from analysis.results import Results
 from analysis.scores import Score, Scores, over_texts
 from analysis.settings import STATES, Setting
-from core import discovery, roles
+from core import discovery
 
 # By experiment: its scores by metric, and their unit.
 SCORES: dict[str, tuple[Metrics, str]] = {
@@ -37,7 +37,7 @@ def table(folder: Path) -> str:
     for measured in results.every(folder):
         lines += _disturbances(measured)
         for part in (measured, *measured.parts()):
-            lines += [*_by_experiment(part), *_learned(part), *_selections(part), *_times(part)]
+            lines += [*_by_experiment(part), *_learned(part), *_times(part)]
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
@@ -79,21 +79,6 @@ def _learned(measured: Results) -> Iterator[dict]:
             for place, where in _PLACES.items()
         }
         yield from _lines(measured, setting, "learned", scores, unit=_NATS)
-
-
-def _selections(measured: Results) -> Iterator[dict]:
-    """The losses of selections of pairs, on texts that are too few for an interval."""
-    for record in measured.records("selections"):
-        for selection in record["scores"]:
-            setting = Setting.of(
-                {"method": roles.PROPOSED, "factor": record["factor"], **selection}
-            )
-            scores = {
-                where: Score(selection[place]["mean"], n=len(record["data"]))
-                for place, where in _PLACES.items()
-                if place in selection
-            }
-            yield from _lines(measured, setting, "selections", scores, unit=_NATS)
 
 
 def _times(measured: Results) -> Iterator[dict]:

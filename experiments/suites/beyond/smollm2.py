@@ -32,13 +32,11 @@ def parts(model, factor):
 OPTIONS = {
     # In float32, as methods differ by thousandths.
     "loss_by_position": {"parts": parts, "dtype": "float32"},
-    "selections": {"dtype": "float32"},
     # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
     "learned": {"steps": 100, "evaluate_every": 5, "dtype": "float32"},
 }
 QUICK = {
     "loss_by_position": {"parts": 1},
-    "selections": {"every": 32},
     "learned": None,
 }
 POSITIONS = ["loss_by_position"]
@@ -65,7 +63,6 @@ def untrained(suite: Suite) -> Iterator[Chain]:
     if not suite.quick:
         for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
             yield suite.untrained(setting, 4, POSITIONS)
-    yield suite.once("selections")
 
 
 def learned(suite: Suite) -> Iterator[Chain]:

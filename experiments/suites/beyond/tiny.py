@@ -21,7 +21,6 @@ OPTIONS = {
     # On the beginnings of texts that no one trains on; those of the committed records are whole
     # books (--texts).
     "loss_by_position": {"plays": 39},
-    "selections": {},
 }
 QUICK = {"learned": {"steps": 2, "sequences": 1}, "loss_by_position": {"plays": 1}}
 READS_ITS_OWN = ("learned",)
@@ -48,7 +47,6 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         every = [*suite.model.comparison(factor), covering(suite, factor)]
         for setting in (*every, WITHOUT_TEMPERATURE, *RECIPES):
             yield suite.untrained(setting, factor, POSITIONS)
-    yield suite.once("selections")
 
 
 def learned(suite: Suite) -> Iterator[Chain]:

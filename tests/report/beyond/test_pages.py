@@ -53,7 +53,7 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     recorder.add("perplexity_of_code", "pi", {"bits per byte": score(1)})
     folder = recorder.results().folder
     assert list(pages.pages(folder, "mine")) == [folder / "mine" / "README.md"]
-    recorder.add("selections", None, [{"interpolated_pairs": [1], "beyond": score(1)}])
+    recorder.everything("pi")
     folder = recorder.results().folder
     first, second = pages.pages(folder, "mine").items()
     assert (
