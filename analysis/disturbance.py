@@ -5,51 +5,23 @@ It follows from a geometry alone and takes a few milliseconds, so it is computed
 """
 
 import functools
-from dataclasses import dataclass, replace
-from typing import NamedTuple
-
-import numpy as np
+from dataclasses import replace
 
 from analysis import published
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
 from core.geometry import RopeGeometry
-from experiments.kit.setting_disturbance import per_pair
+from experiments.disturbance import (
+    EQUATION,
+    FLOAT32,
+    FLOAT64,
+    Convention,
+    Disturbance,
+    of_method,
+)
 
-
-class Convention(NamedTuple):
-    """How a disturbance is counted.
-
-    Attributes:
-        precision: "float64", or "float32" with the rounding of the released code.
-        direction: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L).
-    """
-
-    precision: str
-    direction: str
-
-
-FLOAT32, FLOAT64 = Convention("float32", "released"), Convention("float64", "released")
-CONVENTIONS = (FLOAT32, FLOAT64, Convention("float64", "equation"))
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """A setting's disturbance at L'.
-
-    Attributes:
-        per_pair: in nats, float64 [pairs].
-        interpolated: the number of dimensions that are divided by s.
-    """
-
-    per_pair: np.ndarray
-    interpolated: int
-
-    @property
-    def average(self) -> float:
-        """The mean over pairs, in 10⁻³ nat."""
-        return 1e3 * float(self.per_pair.mean())
+CONVENTIONS = (FLOAT32, FLOAT64, EQUATION)
 
 
 @functools.cache
@@ -65,7 +37,7 @@ def compute(
     }  # which turns no angle
     if replace(setting, options=tuple(options.items())).scaling(geometry) is None:
         return None
-    return Disturbance(*per_pair(geometry, setting.method, setting.factor, options, *convention))
+    return of_method(geometry, setting.method, setting.factor, options, convention)
 
 
 def settings(results: Results, factor: float) -> list[Setting]:

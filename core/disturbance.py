@@ -14,10 +14,12 @@ over pairs.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .angles import angle_distribution, real_array
+from .angles import MAX_INTERVALS, MAX_LENGTH, angle_distribution, real_array
 from .errors import InputError, check_choice, check_number, check_whole
 
 CONVENTIONS = ("released", "equation")
@@ -82,13 +84,27 @@ def strategy_disturbance(
         two float64 arrays [pairs].
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
+    if inv_freq.ndim != 1:
+        raise InputError("the inverse frequencies must be an array [pairs].")
     check_number(factor, "the scaling factor", least=1)
-    pretrained = angle_distribution(inv_freq, length, intervals)
+    check_choice(convention, "convention", CONVENTIONS)
+    length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
+    intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
+    both = _strategies(tuple(inv_freq), length, factor, intervals, convention)
+    return both[0].copy(), both[1].copy()
+
+
+@functools.lru_cache(maxsize=256)  # every n̂ of a geometry chooses by the same two
+def _strategies(
+    inv_freq: tuple[float, ...], length: int, factor: float, intervals: int, convention: str
+) -> tuple[np.ndarray, np.ndarray]:
+    kept = np.array(inv_freq)
     longer = round(length * factor)
-    interpolation, extrapolation = (
-        disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
-        for theta in (inv_freq / factor, inv_freq)
+    pretrained = angle_distribution(kept, length, intervals)
+    interpolation = disturbance(
+        angle_distribution(kept / factor, longer, intervals), pretrained, convention
     )
+    extrapolation = disturbance(angle_distribution(kept, longer, intervals), pretrained, convention)
     return interpolation, extrapolation
 
 

@@ -11,13 +11,113 @@ Without --method, all methods whose frequencies follow from the geometry are com
 from __future__ import annotations
 
 import csv
+import functools
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from core.disturbance import EPSILON
+import numpy as np
+
+from core import rope
+from core.angles import angle_distribution
+from core.disturbance import EPSILON, disturbance, select_interpolated
+from core.geometry import RopeGeometry
+from core.released_code import angle_distribution_float32, inv_freq_float32
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
-from experiments.kit.setting_disturbance import per_pair
+
+
+class Convention(NamedTuple):
+    """How a disturbance is counted.
+
+    Attributes:
+        precision: "float64" counts exactly, with ε; "float32" as the released code does, without ε.
+        direction: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L).
+    """
+
+    precision: str
+    direction: str
+
+
+FLOAT32 = Convention("float32", "released")
+FLOAT64 = Convention("float64", "released")
+EQUATION = Convention("float64", "equation")
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A method's disturbance at L'.
+
+    Attributes:
+        per_pair: in nats, float64 [pairs].
+        interpolated: the number of dimensions that are divided by s.
+    """
+
+    per_pair: np.ndarray
+    interpolated: int
+
+    @property
+    def average(self) -> float:
+        """The mean over pairs, in 10⁻³ nat."""
+        return 1e3 * float(self.per_pair.mean())
+
+
+def of_method(
+    geometry: RopeGeometry,
+    method: str,
+    factor: float,
+    options: dict,
+    convention: Convention = FLOAT64,
+) -> Disturbance:
+    """The disturbance of a method at L' = s·L.
+
+    A method that chooses by disturbances chooses by those that are counted in the same way.
+
+    Args:
+        options: the method's.
+
+    Raises:
+        InputError: there is no such method, or an option or the factor is out of range.
+    """
+    given = options
+    if "convention" in rope.method_options(method):
+        given = {"convention": convention.direction} | options
+    scaling = rope.scale(geometry, method, factor, **given)
+    of = functools.partial(_per_pair, geometry, round(geometry.context_length * factor), convention)
+    by_default = method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}
+    if convention.precision == "float64" or not by_default:
+        return Disturbance(of(scaling.inv_freq), 2 * int(scaling.interpolated.sum()))
+    interpolation = of(geometry.inv_freq / factor)
+    extrapolation = of(geometry.inv_freq)
+    chosen = select_interpolated(interpolation, extrapolation, **options)
+    return Disturbance(np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum()))
+
+
+def _per_pair(
+    geometry: RopeGeometry, length: int, convention: Convention, inv_freq: np.ndarray
+) -> np.ndarray:
+    """The disturbance at `length` by these inverse frequencies, in nats [pairs]."""
+    precision, direction = convention
+    trained = geometry.inv_freq
+    epsilon = EPSILON
+    if precision == "float32":
+        # The released code rounds θ first, and then divides it.
+        with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity
+            divisors = (trained / inv_freq).astype(np.float32)
+        trained = inv_freq_float32(geometry)
+        inv_freq = trained / divisors
+        epsilon = 0.0
+    extended = _histogram(precision, tuple(inv_freq), length)
+    pretrained = _histogram(precision, tuple(trained), geometry.context_length)
+    return disturbance(extended, pretrained, direction, epsilon)
+
+
+@functools.cache  # several methods and both directions share histograms
+def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.ndarray:
+    count = angle_distribution_float32 if precision == "float32" else angle_distribution
+    return count(np.array(inv_freq), length)
+
 
 LEGEND = f"""
 n̂: dimensions whose inverse frequency is divided by s.
@@ -51,20 +151,15 @@ def main() -> None:
         for method, options in (
             command_line.chosen_methods(arguments) if arguments.method else model.comparison(factor)
         ):
-            released, n_hat = per_pair(geometry, method, factor, options)
-            averages = [
-                released.mean(),
-                per_pair(geometry, method, factor, options, convention="equation")[0].mean(),
-            ]
+            released = of_method(geometry, method, factor, options)
+            equation = of_method(geometry, method, factor, options, EQUATION)
+            averages = [released.average, equation.average]
             if not options and (method, factor) in printed:
-                float32, _ = per_pair(geometry, method, factor, options, precision="float32")
-                averages += [float32.mean(), printed[method, factor] / 1e3]
+                float32 = of_method(geometry, method, factor, options, FLOAT32)
+                averages += [float32.average, printed[method, factor]]
             name = " ".join([method, *(f"{option}={value}" for option, value in options.items())])
-            lines.append(
-                " ".join(
-                    [f"{name:28} {n_hat:10}", *(f"{1e3 * average:10.2f}" for average in averages)]
-                )
-            )
+            numbers = " ".join(f"{average:10.2f}" for average in averages)
+            lines.append(f"{name:28} {released.interpolated:10} {numbers}")
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 

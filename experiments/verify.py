@@ -22,9 +22,8 @@ from pathlib import Path
 
 from core.errors import InputError
 from experiments.base_models import llama2
-from experiments.disturbance import published
+from experiments.disturbance import FLOAT32, of_method, published
 from experiments.kit import command_line, records
-from experiments.kit.setting_disturbance import per_pair
 
 # What is measured anew; what is beyond the paper is left out where it is not there.
 MEASURED = (
@@ -60,8 +59,8 @@ def compare_with_paper() -> int:
     are too far."""
     differing = 0
     for (method, factor), printed in published().items():
-        computed, _ = per_pair(llama2.GEOMETRY, method, factor, {}, precision="float32")
-        difference = abs(1e3 * computed.mean() / printed - 1)
+        computed = of_method(llama2.GEOMETRY, method, factor, {}, FLOAT32)
+        difference = abs(computed.average / printed - 1)
         differing += not difference <= PRINTED
         print(f"{difference:12.1e}  of the paper's disturbance of {method} at s = {factor:g}")
     verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
