@@ -1,7 +1,22 @@
-"""python -m figures"""
+"""Draw figures from records: figures/MODEL/NAME.pdf and NAME.png.
+
+    python -m figures                        every figure of every model
+    python -m figures passkey --model tiny   one of them, and its caption
+
+A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to
+figures/MODEL/beyond/. CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first
+line is the title, what follows says how to read it. A figure that is the same to the eye as its
+file is not written again.
+"""
 
 from experiments.kit import command_line
-from figures.kit.command import main
+from report import drawing
+
+
+def main() -> None:
+    """Draw the figures that the command line asks for."""
+    drawing.main("figures", __doc__)
+
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -12,18 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from analysis import disturbance, metrics, published, rendering, row_differences
+from analysis import disturbance, metrics, published, row_differences
 from analysis.comparison import Comparison, Row, compared
 from analysis.numbers import number, spread
-from analysis.results import NotMeasured, Results, root
+from analysis.results import NotMeasured, Results
 from analysis.scores import Score
 from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
 from experiments.kit import records
 from experiments.kit.records import BEYOND, RESULTS
-from figures.kit import command as figures
-from tables.kit import benchmark_table, command, markdown
+from report import drawing
+from tables.kit import benchmark_table, markdown
 from tables.kit.table import Table
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -64,9 +64,8 @@ class View:
     def figure(self, name: str, text: str) -> str:
         """The image and how to read it; empty where it was not rendered."""
         self._shown.add(("figures", name))
-        path = rendering.output_path(rendering.module("figures", name))
-        file = root(self.results.folder) / "figures" / self.model.name / f"{path}.png"
-        caption = markdown.text(" ".join(figures.caption(name)))
+        file = drawing.place("figures", name, self.results).with_suffix(".png")
+        caption = markdown.text(" ".join(drawing.caption(name)))
         return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
@@ -93,12 +92,12 @@ class View:
             ]
             for kind, names in (
                 ("tables", table_names(self.results)),
-                ("figures", rendering.modules("figures")),
+                ("figures", drawing.modules("figures")),
             )
         )
         sections = [self.part(markdown.text(name), [name]) for name in tables]
         sections += [
-            self.part(figures.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
+            self.part(drawing.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
         ]
         return "\n\n".join(filter(None, sections))
 
@@ -221,14 +220,14 @@ def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
 
 def is_beyond(kind: str, name: str) -> bool:
     """Whether a figure, a table, or an experiment that has no table, is beyond the paper."""
-    module = rendering.modules(kind).get(name) or records.program(name)
+    module = drawing.modules(kind).get(name) or records.program(name)
     return BEYOND in module.split(".")
 
 
 def table_names(measured: Results) -> list[str]:
     """The tables that there may be of a model: those of tables/, and of an experiment that has
     none, its scores."""
-    modules = list(rendering.modules("tables"))
+    modules = list(drawing.modules("tables"))
     plain = (name for name in measured.experiments() if name not in modules)
     return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
@@ -236,7 +235,7 @@ def table_names(measured: Results) -> list[str]:
 @functools.lru_cache(maxsize=512)
 def _build(measured: Results, name: str) -> Table | None:
     try:
-        table = command.build(name, measured)
+        table = drawing.table(name, measured)
     except NotMeasured:
         return None
     blocks = tuple(block for block in table.blocks if block.title not in _published(name))

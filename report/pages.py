@@ -13,6 +13,8 @@ import os
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -25,7 +27,7 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
-from report import all_results, audit, claims_page, paper_and_code
+from report import all_results, audit, claims_page, drawing, paper_and_code
 from report.model_view import FILTERS, View, environment, holds
 from tables.kit import markdown
 
@@ -44,27 +46,40 @@ OVERALL = {
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
-def pages(folder: Path, model: str | None = None) -> Pages:
+def pages(folder: Path, model: str | None = None, processes: int | None = None) -> Pages:
     """A model's pages; or every model's, the claims unless the records are a quick run's, and the
     repository's own.
+
+    Args:
+        processes: how many make them (default: as many as there are processors).
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
     """
     folder = folder.resolve()  # links are found by whole paths
-    models = [model] if model else results.models(folder)
-    if not models:
-        raise InputError(f"no records under {folder}; measure something, or give --results.")
+    measured = [Results.of(name, folder) for name in drawing.models(folder, model)]
+    jobs: list[Callable[[], Pages]] = [partial(model_pages, each) for each in measured]
+    if not (model or measured[0].is_quick):
+        jobs += [partial(claims_pages, folder), partial(table_of_all, folder)]
     written: Pages = {}
-    for name in models:
-        written |= model_pages(Results.of(name, folder))
-    if model or Results.of(models[0], folder).is_quick:
-        return written
+    for some in drawing.each(jobs, processes):
+        written |= some
+    return written
+
+
+def claims_pages(folder: Path) -> Pages:
+    """The claims; beside the repository's own records, its own pages."""
     tested = claims_page.tested(folder)
-    written[folder / "claims.md"] = claims(tested)
-    written[folder / "claims.csv"] = claims_page.table(tested)
-    written[folder / "all.csv"] = all_results.table(folder)
+    written = {
+        folder / "claims.md": claims(tested),
+        folder / "claims.csv": claims_page.table(tested),
+    }
     return written | overall_pages(tested) if folder == RESULTS else written
+
+
+def table_of_all(folder: Path) -> Pages:
+    """Every score in one file."""
+    return {folder / "all.csv": all_results.table(folder)}
 
 
 def model_pages(measured: Results) -> Pages:

@@ -1,7 +1,21 @@
-"""python -m tables"""
+"""Draw tables from records: tables/MODEL/NAME.tex.
+
+    python -m tables                      every table of every model
+    python -m tables ruler --model tiny   one of them, printed as text, too
+
+A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is then written to
+tables/MODEL/beyond/. An experiment that has records and no module here gets a table of the scores
+that they hold.
+"""
 
 from experiments.kit import command_line
-from tables.kit.command import main
+from report import drawing
+
+
+def main() -> None:
+    """Draw the tables that the command line asks for."""
+    drawing.main("tables", __doc__)
+
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from experiments.suites.suite import Chain, Suite
 
 OPTIONS = {"loss_by_position": {"packaged": 1}}
-QUICK = {}
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:

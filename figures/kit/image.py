@@ -1,0 +1,63 @@
+"""Save a figure as PNG and PDF; one that is the same to the eye as its file is not written again.
+
+Another processor gives other last digits, and so another shade of a few pixels.
+"""
+
+import io
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from PIL import Image
+
+from core import files
+
+SAME = 2  # of 255: a smaller difference in any channel of any pixel is none to the eye
+# Without a date or a program's version, so that the same records give the same files.
+_METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write PATH.pdf and PATH.png, unless both are there and the picture is the same to the eye.
+
+    Args:
+        path: without the suffix.
+
+    Returns:
+        both files.
+    """
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+        figure.dpi = pyplot.rcParams["savefig.dpi"]
+        layout.execute(figure)  # again: names take other room at another resolution
+    png, pdf = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "pdf"))
+    picture = _drawn(figure, "png")
+    if not (pdf.is_file() and png.is_file() and is_same(picture, png.read_bytes())):
+        files.write(pdf, _drawn(figure, "pdf"))
+        files.write(png, picture)  # last: where it is the same, so is the other
+    pyplot.close(figure)
+    return [pdf, png]
+
+
+def _drawn(figure: Figure, suffix: str) -> bytes:
+    drawn = io.BytesIO()
+    with pyplot.rc_context({"figure.constrained_layout.use": False}):  # it has been laid out
+        figure.set_layout_engine(None)
+        figure.savefig(drawn, format=suffix, metadata=_METADATA[suffix])
+    return drawn.getvalue()
+
+
+def is_same(picture: bytes, there: bytes) -> bool:
+    """Whether two PNG files show the same to the eye; what cannot be decoded shows nothing."""
+    try:
+        before = _pixels(there)
+    except (OSError, SyntaxError, ValueError):  # what a broken file raises, by where it breaks
+        return False
+    now = _pixels(picture)
+    return now.shape == before.shape and int(np.abs(now - before).max()) <= SAME
+
+
+def _pixels(png: bytes) -> np.ndarray:
+    """Integers from 0 to 255, [rows, columns, channels]."""
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).astype(int)
