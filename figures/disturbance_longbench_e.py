@@ -102,7 +102,7 @@ def _points(
     axes: Axes, points: Mapping[Setting, tuple[float, Score]], names: Mapping[Setting, str]
 ) -> None:
     """A point each with its interval, if it has one; names do not hide each other."""
-    drawn = style.styles(*style.panels(points))
+    drawn = style.styles(setting for setting in points if setting.plain())
     by_hand, _ = rope.METHODS[rope.PROPOSED].styles[1]
     colours = {setting: drawn[setting][0] if setting.plain() else by_hand for setting in points}
     for setting, (moved, score) in points.items():

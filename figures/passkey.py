@@ -1,85 +1,96 @@
 """Figure 4: passkeys found by length, method and depth.
 
-Curves: the share of passkeys that is found, with 95 % intervals, in panels of at most five models.
-The paper claims 100 % for its method up to L'. Maps: the same by the place of the key in the text;
-yellow is found, dark blue is missed.
+Curves: the share of passkeys that is found by the methods that the paper compares, with 95 %
+intervals. The original is not fine-tuned in any panel. The paper claims 100 % for its method up to
+L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed. The
+table has every method.
 """
+
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from analysis.comparison import Row, compared, in_comparison
+from analysis.comparison import Row, compared
 from analysis.results import Results
 from analysis.scores import stacked
-from analysis.settings import STATES
+from analysis.settings import STATES, Setting
 from core import rope
 from figures.kit import style
 
-COLUMNS = 4  # of heat maps
+_UNEXTENDED = (None, rope.ORIGINAL)
 
 
 def build(results: Results) -> Figure:
-    """Curves for each scaling factor, without training and fine-tuned; below, a heat map for each
-    model that was fine-tuned, or for each model where none was. Means over seeds.
+    """A panel for each state and scaling factor; below, a map for each method at the least factor,
+    fine-tuned where there is that. Means over seeds.
 
     Raises:
-        NotMeasured: no record of experiments.passkey.
+        NotMeasured: no record of experiments.passkey by one of the paper's methods.
     """
     results.require("passkey")
-    listed = in_comparison(results.model)
-    untrained, tuned = (
-        compared(results, "passkey", trained).only(listed).rows for trained in (False, True)
-    )
-    # The model that was not extended is the same at every factor.
-    plain = [row for row in untrained if row.setting.method in (None, rope.ORIGINAL)][:1]
-    states = [
-        [row for row in rows if row.setting.method not in (None, rope.ORIGINAL)]
-        for rows in (untrained, tuned)
-    ]
-    if not (plain or states[0] or states[1]):
-        raise results.lacks(
-            "record of passkey besides ablations and factors from a file", "passkey"
-        )
-    curves = {
-        f"{state}, s = {factor:g}": {row.setting: row for row in plain + own}
-        for (_, state), rows in zip(STATES, states)
-        for factor in sorted({row.setting.factor for row in rows})
-        if (own := [row for row in rows if row.setting.factor == factor])
-    }
-    curves = curves or {rope.METHODS[rope.ORIGINAL].title: {row.setting: row for row in plain}}
-    panels = {title: style.panels(rows) for title, rows in curves.items()}
-    drawn = style.styles(*(panel for own in panels.values() for panel in own))
-    mapped = plain + sorted(states[True] or states[False], key=lambda row: row.setting.factor)
-    heights = [
-        1.45 * sum(map(style.lines_of, panels.values())),
-        0.5 + 0.8 * -(-len(mapped) // COLUMNS),
-    ]
+    rows = [row for trained, _ in STATES for row in _papers(results, trained)]
+    plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
+    extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
+    if not rows:
+        raise results.lacks("record of passkey by a method of the paper's", "passkey")
+    states = [trained for trained, _ in STATES if any(row.trained == trained for row in extended)]
+    states = states or [False]
+    factors = sorted({row.setting.factor for row in extended}) or [1.0]
+
+    heights = 1.5 * len(states) + 0.3, 1.5
     figure = plt.figure(figsize=(style.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
-    for title, placed in style.small_multiples(upper, panels).items():
-        for axes, panel in zip(placed, panels[title]):
-            _curves(
-                axes,
-                [curves[title][setting] for setting in panel],
-                drawn,
-                results.model.context_length,
-            )
-        placed[0].set_ylabel("passkeys found")
-    _heat_maps(lower, mapped)
-    state = "methods fine-tuned, the original as it is" if states[True] else "without training"
+    grid = upper.subplots(len(states), len(factors), squeeze=False, sharex=True, sharey=True)
+    looks = style.styles(row.setting for row in rows)
+    for line, trained in zip(grid, states):
+        for axes, factor in zip(line, factors):
+            shown = plain + _at(extended, trained, factor)
+            _curves(axes, shown, looks, results.model.context_length)
+            axes.set_title(f"{dict(STATES)[trained]}, s = {factor:g}", loc="left")
+        line[0].set_ylabel("passkeys found")
+    for axes in grid[-1]:
+        axes.set_xlabel("prompt length (1024 tokens)")
+    style.one_legend(upper, grid.ravel(), 6)
+    _heat_maps(lower, plain + _at(extended, states[-1], factors[0]))
+    state = f"{dict(STATES)[states[-1]]}, s = {factors[0]:g}"
     lower.suptitle(f"by depth, {state}", x=0.01, ha="left", fontsize=8)
     return figure
 
 
-def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> None:
-    ends, colours = {}, {}
+def _papers(results: Results, trained: bool) -> list[Row]:
+    """The rows of a model as it is and of each method that the paper compares, its own at the n̂ of
+    its experiments where that is set by hand."""
+    listed = []
+    for row in compared(results, "passkey", trained).rows:
+        setting = row.setting
+        n_hat = results.model.n_hat.get(setting.factor)
+        own = Setting(rope.PROPOSED, (("n_hat", n_hat),) if n_hat else (), setting.factor)
+        method = rope.METHODS.get(setting.method)
+        papers = setting.method in _UNEXTENDED or (method is not None and method.published)
+        if setting == own or (papers and setting.plain() and setting.method != rope.PROPOSED):
+            listed.append(row)
+    return listed
+
+
+def _at(rows: list[Row], trained: bool, factor: float) -> list[Row]:
+    return [row for row in rows if row.trained == trained and row.setting.factor == factor]
+
+
+def _label(setting: Setting) -> str:
+    """The name of a method in every panel."""
+    if setting.option("n_hat"):
+        return f"{rope.METHODS[setting.method].title} (the paper's n̂)"
+    return setting.name
+
+
+def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -> None:
     for index, row in enumerate(rows):
         seeds = [run["scores"]["by_length"] for run in row.runs]
-        step = (
-            0.012 * max(cell["length"] for cell in seeds[0]) / 1024
-        )  # side by side, or the intervals hide each other
+        # Side by side, or the intervals hide each other.
+        step = 0.012 * max(cell["length"] for cell in seeds[0]) / 1024
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
         # them.
@@ -91,16 +102,12 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
             length,
             mean,
             yerr=[mean - low, high - mean],
-            label=row.setting.name,
+            label=_label(row.setting),
             capsize=1,
             elinewidth=0.5,
             marker="o",
             markersize=2,
-            **style.line(drawn[row.setting]),
-        )
-        ends[row.setting.name], colours[row.setting.name] = (
-            (length[-1], mean[-1]),
-            drawn[row.setting][0],
+            **style.line(looks[row.setting]),
         )
     style.mark_length(axes, context_length / 1024)
     if (factor := max(row.setting.factor for row in rows)) > 1:
@@ -110,23 +117,16 @@ def _curves(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> No
     axes.set_xlim(0)
     lengths = [cell["length"] / 1024 for cell in rows[0].first["scores"]["by_length"]]
     axes.set_xticks(lengths, [f"{length:.3g}" for length in lengths])
-    axes.set_xlabel("prompt length (1024 tokens)")
-    style.name_curves(axes, ends, colours)
 
 
 def _heat_maps(figure: SubFigure, rows: list[Row]) -> None:
-    """A map of each row."""
-    grid = figure.subplots(
-        -(-len(rows) // COLUMNS), min(len(rows), COLUMNS), squeeze=False, sharey=True
-    ).ravel()
-    for index, (axes, row) in enumerate(zip(grid, rows)):
+    """A map of each row, side by side."""
+    grid = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
+    for axes, row in zip(grid, rows):
         image = _heat_map(axes, row)
-        axes.tick_params(labelbottom=index + COLUMNS >= len(rows))  # the lowest of its column
-    for axes in grid[len(rows) :]:
-        axes.set_axis_off()
     figure.colorbar(image, ax=list(grid), label="passkeys found", ticks=[0, 0.5, 1])
     figure.supxlabel("prompt length (1024 tokens)", fontsize=8)
-    figure.supylabel("depth of the key", fontsize=8)
+    grid[0].set_ylabel("depth")
 
 
 def _heat_map(axes: Axes, row: Row):
@@ -135,15 +135,11 @@ def _heat_map(axes: Axes, row: Row):
     depths = sorted({cell["depth"] for cell in cells})
     values = np.zeros((len(depths), len(lengths)))
     for cell in cells:  # as many of each as there are seeds
-        values[depths.index(cell["depth"]), lengths.index(cell["length"])] += cell["mean"] / len(
-            row.runs
-        )
+        place = depths.index(cell["depth"]), lengths.index(cell["length"])
+        values[place] += cell["mean"] / len(row.runs)
     image = axes.imshow(values, vmin=0, vmax=1, cmap="cividis", aspect="auto")
     axes.set_xticks(range(len(lengths)), [f"{length / 1024:.3g}" for length in lengths])
     axes.set_yticks(range(len(depths)), [f"{depth:.2g}" for depth in depths])
-    extended = row.setting.method not in (None, rope.ORIGINAL)
-    axes.set_title(
-        row.setting.name + (f", s = {row.setting.factor:g}" if extended else ""), loc="left"
-    )
+    axes.set_title(row.setting.name, loc="left")
     axes.grid(visible=False)
     return image

@@ -2,7 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import matplotlib
@@ -23,83 +23,49 @@ COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-c
 _COLOURS = ("#882255", "#332288", "#77AA66", "#997700", "#56B4E9", "#888888")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
-MOST = 5  # curves of a panel of small multiples
-COLUMNS = 3  # of small multiples
 _NAME = 17  # characters of a line of a curve's name
-
-
-def panels(settings: Iterable[Setting]) -> list[list[Setting]]:
-    """The settings of one factor in panels of at most five curves, each with the baseline first.
-
-    The first panels have the methods that the paper compares, and the paper's own at its largest n̂
-    where one is set by hand. Then come all settings and variants of the paper's own method, then
-    all others.
-    """
-    ordered = sorted(settings, key=_order)
-    baseline = [one for one in ordered if one.method == rope.BASELINE and one.plain()][:1]
-    own = [one for one in ordered if one.method == rope.PROPOSED]
-    main = ([one for one in own if one.plain("n_hat") and not one.plain()] or own)[:1]
-    kinds = [
-        [one for one in ordered if _kind(one) == kind and one not in baseline] for kind in range(3)
-    ]
-    kinds[0] += main
-    if kinds[1] == main:  # it has been shown
-        kinds[1] = []
-    shown = [baseline + some for kind in kinds for some in _even(kind, MOST - len(baseline))]
-    return shown or ([baseline] if baseline else [])
-
-
-def _even(settings: list, most: int) -> list[list]:
-    """A list divided into as few as there must be of at most `most` entries, about equally long."""
-    size = -(-len(settings) // max(-(-len(settings) // most), 1))
-    return [settings[start : start + size] for start in range(0, len(settings), max(size, 1))]
-
-
-def _kind(setting: Setting) -> int:
-    """0 for what the paper compares its own with, 1 for its own method and its variants, 2 for all
-    others."""
-    if str(setting.method).partition("-")[0] == rope.PROPOSED:
-        return 1
-    method = rope.METHODS.get(setting.method)
-    listed = setting.method in (None, rope.ORIGINAL) or (method is not None and method.published)
-    return 0 if listed and setting.plain() else 2
 
 
 def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure, the same in all its panels.
 
     A method is drawn as its registration says, its settings with other options as the further
-    styles there. What they leave out takes the next free pair of a colour and a dash, and so does a
-    setting whose colour is that of another of its panel, or of another setting of its method. Where
-    more settings share a panel than there are colours, they differ by dashes alone.
+    styles there, those of each scaling factor alike: n̂ differs between factors. What they leave out
+    takes the next free pair of a colour and a dash, and so does a setting whose colour is that of
+    another of its panel, or of another setting of its method. Where more settings share a panel
+    than there are colours, they differ by dashes alone.
     """
     free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
     lists = [list(panel) for panel in panels]
-    together = [{(one.method, one.options) for one in panel} for panel in lists]
-    looks: dict[tuple, rope.Style] = {(None, ()): AS_IT_IS}  # by method and options
-    for setting in (ordered := sorted({one for panel in lists for one in panel}, key=_order)):
-        look = setting.method, setting.options
-        if look in looks:
+    ordered = sorted({one for panel in lists for one in panel}, key=_order)
+    roles = {setting: _role(setting, ordered) for setting in ordered}
+    together = [{roles[one] for one in panel} for panel in lists]
+    looks: dict[tuple, rope.Style] = {(None, 0, ()): AS_IT_IS}
+    for role in roles.values():
+        if role in looks:
             continue
         others = {
             other
             for other in looks
-            if other[0] == look[0] or any({look, other} <= panel for panel in together)
+            if other[0] == role[0] or any({role, other} <= panel for panel in together)
         }
         used = {looks[other][0] for other in others}
-        method = rope.METHODS.get(setting.method)
-        index = (
-            0
-            if setting.plain()
-            else 1 + sum(name == look[0] and bool(options) for name, options in looks)
-        )
-        wanted = [
-            *(method.styles if method else ())[index : index + 1],
-            *(s for s in free if s not in looks.values()),
-        ]
+        name, place, _ = role
+        registered = rope.METHODS[name].styles[place : place + 1] if name in rope.METHODS else ()
+        wanted = [*registered, *(style for style in free if style not in looks.values())]
         wanted = wanted or free  # a figure of more than thirty
-        looks[look] = next((style for style in wanted if style[0] not in used), wanted[0])
-    return {setting: looks[setting.method, setting.options] for setting in ordered}
+        looks[role] = next((style for style in wanted if style[0] not in used), wanted[0])
+    return {setting: looks[roles[setting]] for setting in ordered}
+
+
+def _role(setting: Setting, among: list[Setting]) -> tuple:
+    """What looks alike at each scaling factor: the method, the setting's place among those of its
+    method with options, and the files that it names."""
+    if setting.plain():
+        return setting.method, 0, setting.options
+    alike = [one for one in among if (one.method, one.factor) == (setting.method, setting.factor)]
+    varied = list(dict.fromkeys(one.options for one in alike if not one.plain()))
+    return setting.method, 1 + varied.index(setting.options), ()
 
 
 def _order(setting: Setting) -> tuple:
@@ -136,29 +102,6 @@ def compress(axes: Axes) -> None:
         FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
     )
     axes.yaxis.set_major_formatter("{x:g}")
-
-
-def lines_of(panels: Sequence) -> int:
-    """How many lines of small multiples some panels take."""
-    return -(-len(panels) // COLUMNS)
-
-
-def small_multiples(
-    figure, shown: Mapping[str, Sequence[Sequence[Setting]]]
-) -> dict[str, list[Axes]]:
-    """Axes for the panels of each state, by its title, which stands above its first; each state
-    begins a line."""
-    grid = figure.subplots(sum(map(lines_of, shown.values())), COLUMNS, squeeze=False)
-    for axes in grid.ravel():
-        axes.set_axis_off()
-    placed, line = {}, 0
-    for title, panels in shown.items():
-        placed[title] = list(grid[line:].ravel()[: len(panels)])
-        for axes in placed[title]:
-            axes.set_axis_on()
-        grid[line, 0].set_title(title, loc="left")
-        line += lines_of(panels)
-    return placed
 
 
 def name_curves(

@@ -1,12 +1,13 @@
 """Figures draw the records' numbers, and the same records give the same bytes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from matplotlib.text import Text
 
-from analysis import rendering
 from analysis.results import Results, every
-from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
@@ -14,7 +15,8 @@ from core.geometry import RopeGeometry
 from experiments.kit.records import ROOT
 from figures import angle_distribution as figure_1
 from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
-from figures.kit import command
+from figures.kit import image
+from report import drawing
 from tests.figures.test_style import check
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -22,10 +24,11 @@ LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
 def test_every_figure_is_committed():
     """Each figure is there of some model, in both formats, and no other file."""
-    paths = {rendering.output_path(module) for module in rendering.modules("figures").values()}
     shown = set()
     for results in every():
         folder = ROOT / "figures" / results.model.name
+        places = [drawing.place("figures", name, results) for name in drawing.modules("figures")]
+        paths = {str(place.relative_to(folder)) for place in places}
         committed = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
         own = {path for path in paths if f"{path}.pdf" in committed}
         assert committed == {f"{path}.{suffix}" for path in own for suffix in ("pdf", "png")}
@@ -36,7 +39,7 @@ def test_every_figure_is_committed():
 def test_a_committed_picture_is_what_the_records_give(tmp_path):
     """Without a date; pixels are compared, as another processor gives other last digits."""
     name = "angle_distribution"
-    (pdf, png), _ = command.write(name, Results.of("llama2-7b"), tmp_path)
+    pdf, png = image.save(drawing.figure(name, Results.of("llama2-7b")), tmp_path / name)
     assert b"CreationDate" not in pdf.read_bytes()
     now, committed = imread(png), imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
     assert (
@@ -134,45 +137,55 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     assert len(points(ours)) == sum("n_hat" in run["options"] for run in runs) > 5
 
 
-def test_passkey_draws_the_recorded_accuracies_in_panels_of_five_and_maps_of_the_recorded_cells():
-    results = Results.of("smollm2")
+def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_colour():
+    """A panel for each state and factor; the maps show the recorded cells."""
+    results = Results.of("tiny")
     figure, runs = passkey.build(results), results.records("passkey")
-    papers, varied = (
-        [{"n_hat": n_hat} for n_hat in results.model.n_hat.values()],
-        {*results.model.ablated, "file"},
-    )
-    listed = [run for run in runs if run["options"] in papers or not varied & {*run["options"]}]
-    drawn, state = {}, ""
+    drawn, colours = {}, {}
     for axes in [axes for axes in figure.axes if axes.containers]:
-        state = axes.get_title(loc="left") or state
         for bars in axes.containers:
-            drawn[state, bars.get_label()] = list(bars[0].get_ydata())
-        check([[bars[0].get_color() for bars in axes.containers]])
+            drawn[axes.get_title(loc="left"), bars.get_label()] = list(bars[0].get_ydata())
+            colours.setdefault(bars.get_label(), set()).add(bars[0].get_color())
+    names = {"original": "original", "pi": "PI", "yarn": "YaRN", "clex": "CLEX"}
+    factors, states = (2, 4), {False: "without training", True: "fine-tuned"}
     expected = {}
-    state = {False: "without training", True: "fine-tuned"}
-    titles = {
-        f"{state['training' in run]}, s = {run['factor']:g}"
-        for run in listed
-        if run["method"] != "original"
-    }
-    for run in listed:
-        shares = [row["mean"] for row in run["scores"]["by_length"]]
-        own = [f"{state['training' in run]}, s = {run['factor']:g}"]
-        for title in titles if run["method"] == "original" else own:
-            expected.setdefault((title, Setting.of(run).name), []).append(shares)
+    for run in runs:
+        n_hat = {"n_hat": {2: 40, 4: 32}[run["factor"]]}
+        label = names.get(run["method"])
+        if run["method"] == "dprope" and run["options"] == n_hat:
+            label = "DPRoPE (the paper's n̂)"
+        if not label or run["options"].keys() - {"weights", "n_hat"}:
+            continue
+        everywhere = [(state, factor) for state in states for factor in factors]
+        own = [("training" in run, run["factor"])]
+        for trained, factor in everywhere if label == "original" else own:
+            shares = [row["mean"] for row in run["scores"]["by_length"]]
+            title = f"{states[trained]}, s = {factor:g}"
+            expected.setdefault((title, label), []).append(shares)
     assert drawn == {key: pytest.approx(np.mean(seeds, axis=0)) for key, seeds in expected.items()}
+    assert len(drawn) == 18 and all(len(used) == 1 for used in colours.values())
+    check([[colour for used in colours.values() for colour in used]])
 
-    plain = {(run["method"], "training" in run): run for run in runs if not run["options"]}
     heat = {
-        axes.get_title(loc="left"): axes.images[0].get_array()
-        for axes in figure.axes
-        if axes.images
+        axes.get_title("left"): axes.images[0].get_array() for axes in figure.axes if axes.images
     }
-    original = plain["original", False]
-    for title, run in (("original", original), ("YaRN, s = 2", plain["yarn", False])):
-        cells = {
-            (cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]
-        }
-        assert heat[title].tolist() == [
-            [cells[d, n] for n in original["lengths"]] for d in original["depths"]
-        ]
+    tuned = [
+        {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
+        for run in runs
+        if (run["method"], run["factor"], "training" in run) == ("yarn", 2, True)
+    ]
+    lengths, depths = runs[0]["lengths"], runs[0]["depths"]
+    mean = [[np.mean([cells[depth, n] for cells in tuned]) for n in lengths] for depth in depths]
+    assert list(heat) == ["original", "PI", "YaRN", "CLEX", "DPRoPE (n̂ = 40)"]
+    assert np.asarray(heat["YaRN"]) == pytest.approx(np.array(mean))
+
+
+def test_no_two_names_of_the_passkey_figure_meet():
+    figure = passkey.build(Results.of("tiny"))
+    figure.draw_without_rendering()
+    shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    boxes = [text.get_window_extent() for text in shown]
+    legend = [box for box, text in zip(boxes, shown) if text.get_text() in ("original", "PI")]
+    assert len(shown) > 50 and len(legend) == 4  # each in the legend and above a map
+    for (one, first), (other, second) in itertools.combinations(zip(shown, boxes), 2):
+        assert not first.padded(-0.5).overlaps(second.padded(-0.5)), (one, other)

@@ -12,18 +12,19 @@ from core import rope
 from figures.kit import style
 
 
-def test_panels_have_five_curves_at_most_each_with_the_rival_and_leave_none_out():
-    settings = [Setting(name, (), 2.0) for name in rope.METHODS if name != "factors"]
-    settings += [Setting("dprope", (("n_hat", n_hat),), 2.0) for n_hat in (40, 28, 24)]
-    settings += [Setting("never-heard-of", (("strength", value),), 2.0) for value in range(7)]
-    panels = style.panels(settings)
-    assert {one for panel in panels for one in panel} == set(settings)
-    rival = Setting("yarn", (), 2.0)
-    assert all(len(panel) == len(set(panel)) <= 5 and panel[0] == rival for panel in panels)
-    assert {one.method for one in panels[0]} == {"yarn", "original", "pi", "clex", "dprope"}
-    assert Setting("dprope", (("n_hat", 40),), 2.0) in panels[0]
+def test_settings_of_a_panel_are_unlike_and_alike_at_each_factor():
+    panels = []
+    for factor, n_hats in ((2.0, (40, 20)), (4.0, (32, 18))):
+        own = [Setting("dprope", (("n_hat", n_hat),), factor) for n_hat in n_hats]
+        panels.append([Setting("yarn", (), factor), Setting("dprope", (), factor), *own])
+        panels[-1].append(Setting("never-heard-of", (("strength", factor),), factor))
     drawn = style.styles(*panels)
-    check([[drawn[setting][0] for setting in panel] for panel in panels])
+    first, second = ([drawn[setting] for setting in panel] for panel in panels)
+    assert first == second
+    check([[colour for colour, _ in first]])
+    every = [Setting(name, (), 2.0) for name in rope.METHODS]
+    drawn = style.styles(every)
+    assert len(set(drawn.values())) == len(every) == len(drawn)
 
 
 def test_names_at_the_ends_of_curves_do_not_hide_each_other():

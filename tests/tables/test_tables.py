@@ -6,12 +6,11 @@ import contextlib
 import numpy as np
 import pytest
 
-from analysis import rendering
 from analysis.results import NotMeasured, Results
 from core import rope
 from experiments.kit.records import ROOT
-from figures.kit import command as figures
-from tables.kit import command, latex
+from report import drawing
+from tables.kit import latex
 from tests.analysis.recorder import Recorder
 from tests.tables.test_kit import compiled, fits, needs_latex
 
@@ -64,8 +63,8 @@ def everything(recorder, monkeypatch):
 
 def test_any_method_and_any_model_reach_every_table(everything):
     measured = everything.results()
-    for name in rendering.modules("tables"):
-        table = command.build(name, measured)
+    for name in drawing.modules("tables"):
+        table = drawing.table(name, measured)
         names = {row[0].text for block in table.blocks for row in block.rows}
         assert table.name == name and any(
             "A Model" in block.title or not block.title for block in table.blocks
@@ -94,20 +93,20 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
         alone = Recorder(tmp_path / file, factors=[1])
         alone.records[file] = record
         results, shown = alone.results(), set()
-        for kind, build in (("tables", command.build), ("figures", figures.build)):
-            for name in rendering.modules(kind):
+        for kind, build in (("tables", drawing.table), ("figures", drawing.figure)):
+            for name in drawing.modules(kind):
                 with contextlib.suppress(NotMeasured):
                     assert (
                         build(name, results) if kind == "figures" else build(name, results).blocks
                     )
                     shown.add(name)
         assert {file.partition("/")[0]} & {
-            *rendering.modules("tables")
+            *drawing.modules("tables")
         } <= shown or method == "factors"
-    status, out, _ = call("tables.kit.command", "--results", results.folder)
+    status, out, _ = call("tables.__main__", "--results", results.folder)
     line = out.splitlines()[-1]
     assert status == 0 and all(
-        (name in line) != (name in shown) for name in rendering.modules("tables")
+        (name in line) != (name in shown) for name in drawing.modules("tables")
     )
 
 
@@ -115,9 +114,11 @@ def test_committed_tables_are_what_the_records_give():
     """Byte by byte those of tiny, which has each of the paper's ten; the pages show those of every
     model."""
     folder, expected, paper = ROOT / "tables" / "tiny", {}, set()
-    for name, module in rendering.modules("tables").items():
-        table = command.build(name, Results.of("tiny"))
-        expected[f"{rendering.output_path(module)}.tex"] = latex.render(table)
+    tiny = Results.of("tiny")
+    for name in drawing.modules("tables"):
+        table = drawing.table(name, tiny)
+        file = drawing.place("tables", name, tiny).with_suffix(".tex")
+        expected[str(file.relative_to(folder))] = latex.render(table)
         paper.add(table.paper)
     assert {
         str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*.tex")
