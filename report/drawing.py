@@ -70,7 +70,7 @@ def place(kind: str, name: str, measured: Results) -> Path:
 
 
 def table(name: str, measured: Results) -> Table:
-    """A table of a model.
+    """A table of a model; a sketch where its records are.
 
     Of an experiment that has records and no module in tables/, it holds the scores of the records.
 
@@ -82,7 +82,31 @@ def table(name: str, measured: Results) -> Table:
         built = benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
     else:
         built = importlib.import_module(module("tables", name)).build(measured)
-    return built.unranked() if measured.is_quick else built
+    shown = [each for each in measured.experiments() if name.endswith(each)]
+    if measured.is_quick and shown:
+        return built.sketched(_size(measured.records(max(shown, key=len))))
+    return built
+
+
+def _size(runs: list[results.Entries]) -> str:
+    """Of how many training steps and items at most some records are, as " of 2 training
+    steps and 13 items"."""
+    steps = max((run["training"].get("steps", 0) for run in runs if "training" in run), default=0)
+    items = max(map(_items, runs))
+    counts = {"training step": steps, "item": items}
+    words = [f"{count} {of}{'s' * (count > 1)}" for of, count in counts.items() if count]
+    return f" of {' and '.join(words)}" if words else ""
+
+
+def _items(run: dict) -> int:
+    """How many samples, documents or texts a record is of; 0 if it does not say."""
+    data = run.get("data")
+    if not isinstance(data, dict):
+        return 0
+    if "samples" in data:
+        return data["samples"]
+    documents = [each["documents"] for each in data.values() if isinstance(each, dict)]
+    return sum(documents) or len(data)
 
 
 def draw_table(name: str, measured: Results) -> Drawn:

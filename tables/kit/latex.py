@@ -79,7 +79,8 @@ def render(table: Table) -> str:
             caption = text(f"{table.heading} {block.title}".strip())
             start = [rf"\caption{{{caption}}}\label{{tab:{table.name}}}"]
         else:  # under the number of the first
-            title = text(f"{table.name.replace('_', ' ')}: {block.title}")
+            sketch = " (a sketch)" if table.sketch else ""
+            title = text(f"{table.name.replace('_', ' ')}{sketch}: {block.title}")
             start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
         lines += [
             r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",

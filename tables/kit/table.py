@@ -6,6 +6,7 @@ as it can.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,6 +57,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
+        sketch: what it is called where its records are a sketch; see :meth:`sketched`.
     """
 
     name: str
@@ -63,26 +65,33 @@ class Table:
     blocks: tuple[Block, ...]
     paper: str = ""
     words: bool = False
+    sketch: str = ""
 
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
-        return (
-            f"The paper's {self.paper}: {self.caption}"
-            if self.paper
-            else f"Beyond the paper. {self.caption}"
-        )
+        whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
+        return f"{self.sketch} {whose} {self.caption}".strip()
 
-    def unranked(self) -> Table:
-        """The table without bold numbers."""
-        plain = (
-            replace(
-                block,
-                rows=tuple(tuple(replace(cell, bold=False) for cell in row) for row in block.rows),
-            )
-            for block in self.blocks
-        )
-        return replace(self, blocks=tuple(plain))
+    def sketched(self, size: str) -> Table:
+        """The table called a sketch, without intervals and bold numbers; of the caption, which
+        explains them, the first sentence.
+
+        Args:
+            size: of how many steps and items.
+        """
+        blocks = []
+        for block in self.blocks:
+            rows = (tuple(map(_plain, row)) for row in block.rows)
+            blocks.append(replace(block, rows=tuple(rows)))
+        first, *_ = self.caption.split(". ")
+        sketch = f"A sketch{size}, which decides nothing."
+        return replace(self, caption=f"{first.rstrip('.')}.", blocks=tuple(blocks), sketch=sketch)
+
+
+def _plain(cell: Cell) -> Cell:
+    """The cell without an interval, which is in brackets, and not bold."""
+    return Cell(cell.text, re.sub(r"\[[^]]*\] ?", "", cell.small).strip())
 
 
 def probability(p: float) -> str:

@@ -10,8 +10,8 @@ from analysis.results import NotMeasured, Results
 from core import rope
 from experiments.kit.records import ROOT
 from report import drawing
-from tables.kit import latex
-from tests.analysis.recorder import Recorder
+from tables.kit import latex, markdown
+from tests.analysis.recorder import Recorder, score
 from tests.tables.test_kit import compiled, fits, needs_latex
 
 ABLATIONS = ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm")
@@ -108,6 +108,27 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
     assert status == 0 and all(
         (name in line) != (name in shown) for name in drawing.modules("tables")
     )
+
+
+@pytest.mark.parametrize("folder", ["whole", "a-quick"])
+def test_a_quick_run_is_called_a_sketch_with_its_size_and_has_no_interval_and_no_best(
+    tmp_path, folder
+):
+    recorder = Recorder(tmp_path / folder)
+    documents = {"documents": 7, "sha256": "hash"}
+    for method, mean in (("pi", 40.0), ("yarn", 50.0)):
+        recorder.add("open_llm", method, {"average": score(mean)}, data={"mmlu": documents})
+        both, tuned = {"mmlu": documents, "arc_challenge": documents}, {"steps": 3}
+        recorder.add(
+            "open_llm", method, {"average": score(mean)}, seed=0, training=tuned, data=both
+        )
+    table = drawing.table("open_llm", recorder.results())
+    measured = [cell for block in table.blocks[2:] for row in block.rows for cell in row]
+    assert {cell.text for cell in measured} >= {"40.0", "50.0"}
+    quick = folder == "a-quick"
+    for written in (markdown.render(table), latex.render(table)):
+        assert ("sketch of 3 training steps and 14 items" in written) == quick
+    assert any(cell.small for cell in measured) == any(cell.bold for cell in measured) != quick
 
 
 def test_committed_tables_are_what_the_records_give():
