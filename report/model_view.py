@@ -43,6 +43,32 @@ class View:
         self.results, self.page, self.model = measured, page.absolute(), measured.model
         self._shown: set[tuple[str, str]] = set()
 
+    def offered(self) -> dict[str, object]:
+        """What a model's template can name, besides the filters."""
+        plain = self.model.plain
+        return {
+            "d": plain and plain.head_dim,
+            "base": plain and plain.base,
+            "L": self.model.context_length,
+            "reading": self.to(RESULTS / "README.md"),
+            "model": self.model,
+            "has": self.has,
+            "table": self.table,
+            "figure": self.figure,
+            "part": self.part,
+            "others": self.others,
+            "benchmark": self.benchmark,
+            "row": self.row,
+            "score": self.score,
+            "gap": self.gap,
+            "passkeys": self.passkeys,
+            "keys": self.keys,
+            "names": self.names,
+            "disturbance": self.disturbance,
+            "published": self.published,
+            "deviations": self.deviations,
+        }
+
     # Tables and figures
 
     def has(self, name: str) -> bool:
@@ -188,18 +214,6 @@ class View:
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         return compared(self.results, experiment, trained)
-
-
-def environment(view: View) -> dict[str, object]:
-    """The names that a model's template has, besides the filters."""
-    public = {name: getattr(view, name) for name in dir(view) if name[0] != "_"}
-    plain = view.model.plain
-    symbols = {
-        "d": plain and plain.head_dim,
-        "base": plain and plain.base,
-        "L": view.model.context_length,
-    }
-    return public | symbols | {"reading": view.to(RESULTS / "README.md")}
 
 
 def holds(condition: bool, sentence: str) -> str:

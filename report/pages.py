@@ -28,7 +28,7 @@ from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
 from report import all_results, audit, claims_page, drawing, paper_and_code
-from report.model_view import FILTERS, View, environment, holds
+from report.model_view import FILTERS, View, holds
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
@@ -96,9 +96,8 @@ def model_pages(measured: Results) -> Pages:
 def _model_page(view: View, templates: Path, further: bool) -> str:
     own = f"{view.model.name.replace('-', '_')}.md"
     has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
-    return _render(
-        own if has_own else "model.md", environment(view) | {"further": further}, templates
-    )
+    names = view.offered() | {"further": further}
+    return _render(own if has_own else "model.md", names, templates)
 
 
 def claims(tested: list) -> str:

@@ -28,6 +28,27 @@ class View(model_view.View):
     decision = decision
     training = training
 
+    def offered(self) -> dict[str, object]:
+        return super().offered() | {
+            "by_rate": self.by_rate,
+            "by_training": self.by_training,
+            "decision": self.decision,
+            "fine_tuned": self.fine_tuned,
+            "fine_tuning": self.fine_tuning,
+            "gained": self.gained,
+            "loss": self.loss,
+            "on_sample": self.on_sample,
+            "pairs": self.pairs,
+            "ranked": self.ranked,
+            "record": self.record,
+            "temperature": self.temperature,
+            "to_learned": self.to_learned,
+            "training": self.training,
+            "training_gaps": self.training_gaps,
+            "was_fine_tuned": self.was_fine_tuned,
+            "wavelength": self.wavelength,
+        }
+
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def loss(
         self,
