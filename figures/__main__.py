@@ -9,14 +9,12 @@ line is the title, what follows says how to read it. A figure that is the same t
 file is not written again.
 """
 
+from functools import partial
+
 from experiments.kit import command_line
 from report import drawing
 
-
-def main() -> None:
-    """Draw the figures that the command line asks for."""
-    drawing.main("figures", __doc__)
-
+main = partial(drawing.main, "figures", __doc__)
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -8,14 +8,12 @@ tables/MODEL/beyond/. An experiment that has records and no module here gets a t
 that they hold.
 """
 
+from functools import partial
+
 from experiments.kit import command_line
 from report import drawing
 
-
-def main() -> None:
-    """Draw the tables that the command line asks for."""
-    drawing.main("tables", __doc__)
-
+main = partial(drawing.main, "tables", __doc__)
 
 if __name__ == "__main__":
     command_line.run(main)
