@@ -53,15 +53,19 @@ def test_prompts_are_official_to_the_byte():
 # ---- truncation
 
 
-@pytest.mark.parametrize("max_length", [2, 5, 30, 31])
-def test_the_middle_goes(max_length):
+@pytest.mark.parametrize(
+    ("max_length", "expected"),
+    [
+        # 31 tokens with <s>, which counts among the first half and is not decoded
+        (2, "3"),
+        (5, "a23"),
+        (30, "abcdefghijklmnpqrstuvwxyz 123"),
+        (31, "abcdefghijklmnopqrstuvwxyz 123"),
+    ],
+)
+def test_the_middle_goes(max_length, expected):
     text = "abcdefghijklmnopqrstuvwxyz 123"
-    half = max_length // 2
-    # 31 tokens with <s>, which counts among the first half and is not decoded.
-    cut = text[: half - 1] + text[30 - half :]
-    assert truncate_middle(byte_tokenizer("<s> $A"), text, max_length) == (
-        text if max_length >= 31 else cut
-    )
+    assert truncate_middle(byte_tokenizer("<s> $A"), text, max_length) == expected
 
 
 # ---- scores
@@ -88,22 +92,10 @@ def test_the_middle_goes(max_length):
         ("passage_count", "7", ["7.0"], 1),
         ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
         ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
-    ],
-)
-def test_words_and_numbers(task, prediction, answers, expected):
-    assert score(task, prediction, answers) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("task", "prediction", "answers", "expected"),
-    [
+        # ROUGE-L
         ("gov_report", "a b c d", ["a c e"], 4 / 7),  # the subsequence a c: 2 of 4, 2 of 3
-        (
-            "gov_report",
-            "x y. z",
-            ["z x"],
-            0.8,
-        ),  # every sentence gives its own subsequence: 2 of 3, 2 of 2
+        # every sentence gives its own subsequence: 2 of 3, 2 of 2
+        ("gov_report", "x y. z", ["z x"], 0.8),
         ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
         ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
         ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
@@ -111,12 +103,13 @@ def test_words_and_numbers(task, prediction, answers, expected):
         ("gov_report", "a b", ["", "a b"], 1),
     ],
 )
-def test_rouge(task, prediction, answers, expected):
+def test_words_numbers_and_subsequences(task, prediction, answers, expected):
     assert score(task, prediction, answers) == pytest.approx(expected, abs=1e-7)
 
 
 def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
-    ours, theirs = (" ".join(["same", *(f"{letter}{i}" for i in range(510))]) for letter in "ab")
+    ours = "same " + " ".join(f"a{i}" for i in range(510))
+    theirs = "same " + " ".join(f"b{i}" for i in range(510))
     assert score("gov_report", ours, [theirs]) == 0
 
 
@@ -154,9 +147,8 @@ def test_classification(prediction, answer, classes, expected):
     ],
 )
 def test_edit_similarity(prediction, answer, expected):
-    assert (
-        score("lcc", prediction, [answer]) == score("repobench-p", prediction, [answer]) == expected
-    )
+    for task in ("lcc", "repobench-p"):
+        assert score(task, prediction, [answer]) == expected
 
 
 # ---- samples
@@ -174,18 +166,16 @@ def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(
     write(tmp_path / "qasper.jsonl", {**SAMPLE, "_id": "of LongBench"})
     assert [row["_id"] for row in load("qasper", tmp_path)] == ["of LongBench"]
     write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", {**SAMPLE, "_id": "8"})
-    assert load("qasper", str(tmp_path)) == [SAMPLE, {**SAMPLE, "_id": "8"}]
+    expected = [SAMPLE, {**SAMPLE, "_id": "8"}]
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
         for file in tmp_path.glob("*.jsonl"):
             archive.write(file, f"data/{file.name}")
     files = {(longbench.HUB, "data.zip"): [tmp_path / "data.zip"]}
     monkeypatch.setattr(hub, "download", lambda name, pattern, _: files[name, pattern])
-    assert load("qasper") == load("qasper", tmp_path)
-    for folder in (None, tmp_path):
+    for folder in (None, str(tmp_path)):
+        assert load("qasper", folder) == expected
         with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
             load("trec", folder)
-    with pytest.raises(InputError, match="holds neither"):
-        load("trec", tmp_path / "nowhere")
 
 
 def test_numbers_are_read_as_a_human_writes_them(tmp_path):
@@ -197,39 +187,40 @@ def test_numbers_are_read_as_a_human_writes_them(tmp_path):
 # ---- broken files and arguments
 
 LINE = json.dumps(SAMPLE)
-LINES = {
-    "only white space": "\n \n",
-    "torn": LINE + "\n" + LINE[:40],
-    "a list": f"[{LINE}]",
-    "deep": "[" * 100_000,
-    "the same twice": LINE + "\n" + LINE,
-    "no length": json.dumps({key: value for key, value in SAMPLE.items() if key != "length"}),
-    "answers are a text": json.dumps(SAMPLE | {"answers": "x"}),
-    "half of a surrogate pair": json.dumps(SAMPLE | {"context": "\ud800"}),
-}
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_a_broken_line_is_named(tmp_path, name):
-    (tmp_path / "qasper.jsonl").write_text(LINES[name])
-    with pytest.raises(InputError) as refused:
-        load("qasper", tmp_path)
-    assert ("qasper.jsonl, line " in str(refused.value)) != (name == "only white space")
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("text", "says"),
     [
-        lambda: bucket(float("nan")),
-        lambda: prompt("nothing", SAMPLE),
-        lambda: score("qasper", None, ["x"]),
-        lambda: score("qasper", "x", "Paris"),
-        lambda: score("trec", "x", ["x"], "city"),
+        pytest.param("\n \n", "no samples of qasper", id="only white space"),
+        pytest.param(LINE + "\n" + LINE[:40], "line 2", id="torn"),
+        pytest.param(f"[{LINE}]", "line 1", id="a list"),
+        pytest.param("[" * 100_000, "line 1", id="deep"),
+        pytest.param(LINE + "\n" + LINE, "line 2", id="the same twice"),
+        pytest.param(LINE.replace('"length"', '"size"'), "line 1", id="no length"),
+        pytest.param(json.dumps(SAMPLE | {"answers": "x"}), "line 1", id="answers are a text"),
+        pytest.param(json.dumps(SAMPLE | {"context": "\ud800"}), "line 1", id="half a pair"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(call):
+def test_a_broken_line_is_named(tmp_path, text, says):
+    write(tmp_path / "qasper.jsonl", text)
+    with pytest.raises(InputError, match=says):
+        load("qasper", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (bucket, [float("nan")]),
+        (prompt, ["nothing", SAMPLE]),
+        (score, ["qasper", None, ["x"]]),
+        (score, ["qasper", "x", "Paris"]),
+        (score, ["trec", "x", ["x"], "city"]),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(function, arguments):
     with pytest.raises(InputError):
-        call()
+        function(*arguments)
 
 
 # ---- averages
@@ -248,30 +239,35 @@ def test_buckets_count_words():
 
 
 def test_averages_by_hand():
-    first = [*rows("qasper", 10, 0, 1), *rows("lcc", 3999, 1, 1, 1)]
-    table = aggregate([*first, *rows("qasper", 4000, 0.5), *rows("lcc", 9000, 0.2, 0.4)])
-    cells = {
-        task: {name: (cell["mean"], cell["n"]) for name, cell in row.items()}
-        for task, row in table["tasks"].items()
-    }
-    assert cells == {
-        "qasper": {"0-4k": (50, 2), "4-8k": (50, 1)},
-        "lcc": {"0-4k": (100, 3), "8k+": (pytest.approx(30), 2)},
+    found = rows("qasper", 10, 0, 1) + rows("lcc", 3999, 1, 1, 1)
+    found += rows("qasper", 4000, 0.5) + rows("lcc", 9000, 0.2, 0.4)
+    table = aggregate(found)
+    means = {}
+    for task, cells in table["tasks"].items():
+        for name, cell in cells.items():
+            means[task, name] = cell["mean"], cell["n"]
+    assert means == {
+        ("qasper", "0-4k"): (50, 2),
+        ("qasper", "4-8k"): (50, 1),
+        ("lcc", "0-4k"): (100, 3),
+        ("lcc", "8k+"): (pytest.approx(30), 2),
     }
     # Tasks weigh the same: 75, where the mean over the five samples is 80. Resampled, qasper is 0,
     # 50 or 100.
-    assert table["buckets"]["0-4k"] == {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2}
-    assert table["buckets"]["4-8k"] == {"mean": 50, "low": 50, "high": 50, "n": 1, "tasks": 1}
-    assert table["buckets"]["8k+"] == pytest.approx(
-        {"mean": 30, "low": 20, "high": 40, "n": 2, "tasks": 1}
-    )
+    assert table["buckets"] == {
+        "0-4k": {"mean": 75, "low": 50, "high": 100, "n": 5, "tasks": 2},
+        "4-8k": {"mean": 50, "low": 50, "high": 50, "n": 1, "tasks": 1},
+        "8k+": pytest.approx({"mean": 30, "low": 20, "high": 40, "n": 2, "tasks": 1}),
+    }
     averages = table["averages"]
-    assert (
-        averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3) and averages["Avg."]["n"] == 8
-    )
+    assert averages["Avg."]["mean"] == pytest.approx((75 + 50 + 30) / 3)
+    assert averages["Avg."]["n"] == 8
     assert averages["Avg.>4k"] == pytest.approx({"mean": 40, "low": 35, "high": 45, "n": 3})
     assert json.loads(json.dumps(table)) == table
-    # What has no samples is left out.
+
+
+def test_what_has_no_samples_is_left_out():
     table = aggregate(rows("lcc", 5000, 1) + rows("lcc", 9000, 0))
-    assert list(table["buckets"]) == ["4-8k", "8k+"] and list(table["averages"]) == ["Avg.>4k"]
+    assert list(table["buckets"]) == ["4-8k", "8k+"]
+    assert list(table["averages"]) == ["Avg.>4k"]
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}

@@ -1,7 +1,7 @@
 """RULER against the package's own entry points (its prepare.py and evaluate.py), and hand-worked
 cases."""
 
-import functools
+import itertools
 import json
 import random
 import runpy
@@ -43,12 +43,8 @@ def tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
 
 
-@pytest.fixture(scope="module")
-def drawn(tokenizer):
-    """drawn(task): three samples of 2048 tokens; of 4096 where a question has that much text."""
-    return functools.cache(
-        lambda task: samples(task, 4096 if task.startswith("qa") else 2048, tokenizer, 3)
-    )
+# one task of each script
+SCRIPTS = pytest.mark.parametrize("task", ["niah_single_1", "vt", "cwe", "fwe", "qa_1"])
 
 
 # ---- against the package
@@ -73,9 +69,11 @@ def prepare(*arguments):
     for name in [name for name in sys.modules if name.startswith("long_context_eval")]:
         del sys.modules[name]  # nothing of what this repository made of them
     # The package imports tenacity to retry calls of a server; here nothing calls one.
-    once = {"retry": lambda **_: lambda function: function}
     sys.modules["tenacity"] = types.SimpleNamespace(
-        **once, stop_after_attempt=int, wait_fixed=int, wait_random=min
+        retry=lambda **_: lambda function: function,
+        stop_after_attempt=int,
+        wait_fixed=int,
+        wait_random=min,
     )
 
     def run(command, **_):
@@ -89,39 +87,32 @@ def prepare(*arguments):
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
-def test_same_samples_as_the_packages_entry_point(tokenizer, tmp_path, monkeypatch):
+@pytest.mark.parametrize("task", ["niah_multikey_1", "vt"])
+def test_same_samples_as_the_packages_entry_point(task, tokenizer, tmp_path, monkeypatch):
     """Its prepare.py: the words, of which a hundredth of the nouns are enough here, the essays,
     vt's quirks."""
     listed = random_word._get_words_from_text_file
-    fewer = {"nounlist.txt": 100}
-    monkeypatch.setattr(
-        random_word, "_get_words_from_text_file", lambda name: listed(name)[:: fewer.get(name, 1)]
-    )
-    saved = tmp_path / "tokenizer"
-    tokenizer.save_pretrained(saved)
+
+    def fewer(name):
+        return listed(name)[::100] if name == "nounlist.txt" else listed(name)
+
+    monkeypatch.setattr(random_word, "_get_words_from_text_file", fewer)
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
     scripts._find_sentence_model()
-    length = 1536
-    count = 3
-    processes = {}
-    for task in ("niah_multikey_1", "vt"):
-        options = [
-            f"--save_dir={tmp_path}",
-            f"--task={task}",
-            f"--tokenizer_path={saved}",
-            "--tokenizer_type=hf",
-        ]
-        options += [f"--max_seq_length={length}", f"--num_samples={count}"]
-        processes[task] = fork(lambda: prepare(*options))
-    for task, process in processes.items():
-        assert wait(process) == 0
-        theirs = [
-            json.loads(line)
-            for line in (tmp_path / task / "validation.jsonl").read_text().splitlines()
-        ]
-        ours = samples(task, length, tokenizer, count)
-        assert [(row["input"], row["outputs"]) for row in theirs] == [
-            (s["prompt"], s["references"]) for s in ours
-        ]
+    options = [
+        f"--save_dir={tmp_path}",
+        f"--task={task}",
+        f"--tokenizer_path={tmp_path / 'tokenizer'}",
+        "--tokenizer_type=hf",
+        "--max_seq_length=1536",
+        "--num_samples=3",
+    ]
+    assert wait(fork(lambda: prepare(*options))) == 0
+    lines = (tmp_path / task / "validation.jsonl").read_text().splitlines()
+    for ours, line in zip(samples(task, 1536, tokenizer, 3), lines, strict=True):
+        theirs = json.loads(line)
+        assert ours["prompt"] == theirs["input"]
+        assert ours["references"] == theirs["outputs"]
 
 
 def test_same_scores_as_the_packages_entry_point(tmp_path):
@@ -145,9 +136,8 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
             for index, (prediction, references) in enumerate(rows)
         ]
         (tmp_path / f"{task}.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    (tmp_path / "nltk/tokenizers/punkt").mkdir(
-        parents=True
-    )  # it would download this model, and never use it
+    # It would download this model, and never use it.
+    (tmp_path / "nltk/tokenizers/punkt").mkdir(parents=True)
 
     def evaluate():
         nltk.data.path.append(str(tmp_path / "nltk"))
@@ -164,43 +154,42 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
 # ---- samples
 
 
-@pytest.mark.parametrize(
-    "task", ["niah_single_1", "niah_multikey_2", "niah_multivalue", "vt", "cwe", "fwe", "qa_1"]
-)
-def test_prompts_fill_the_length_and_hold_the_answer(task, tokenizer, drawn):
-    length = 4096 if task.startswith("qa") else 2048
-    for index, sample in enumerate(drawn(task)):
+@SCRIPTS
+def test_prompts_fill_the_length_and_hold_the_answer(task, tokenizer):
+    length = 4096  # a question needs that much to fill half of it
+    for index, sample in enumerate(samples(task, length, tokenizer, 3)):
+        prompt = sample["prompt"]
         assert sample["index"] == index
-        assert sample["length"] == len(
-            tokenizer(sample["prompt"]).input_ids
-        )  # <s>, which the model reads, is counted
+        # <s>, which the model reads, is counted
+        assert sample["length"] == len(tokenizer(prompt).input_ids)
         assert length / 2 < sample["length"] + TASKS[task].tokens_to_generate <= length
         assert sample["references"]
-        assert all(reference in sample["prompt"] for reference in sample["references"])
-        assert "{" not in sample["prompt"].splitlines()[-1]  # every place of the template is filled
+        assert all(reference in prompt for reference in sample["references"])
+        assert "{" not in prompt.splitlines()[-1]  # every place of the template is filled
 
 
-def test_a_larger_count_appends_and_another_seed_gives_others(tokenizer, drawn):
-    for task in ("niah_multivalue", "vt"):
-        assert samples(task, 2048, tokenizer, 5)[:3] == drawn(task)
-        assert samples(task, 2048, tokenizer, 3, seed=7) != drawn(task)
+def test_a_larger_count_appends_and_another_seed_gives_others(tokenizer):
+    for task in ("niah_single_1", "vt"):
+        two = samples(task, 1536, tokenizer, 2)
+        assert samples(task, 1536, tokenizer, 4)[:2] == two
+        assert samples(task, 1536, tokenizer, 2, seed=7) != two
 
 
 def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
     monkeypatch.setattr(scripts.tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    random.seed(5), np.random.seed(5)
-    expected = random.random(), np.random.rand()
-    random.seed(5), np.random.seed(5)
-    argv, path = list(sys.argv), list(sys.path)
-    monkeypatch.setitem(
-        sys.modules, "tokenizer", random
-    )  # a module of the caller's under the same name
+    # a module of the caller's under the name of one of the package's
+    monkeypatch.setitem(sys.modules, "tokenizer", random)
+
+    def state():
+        modules = sys.modules["tokenizer"], sys.modules.get("constants")
+        generators = random.getstate(), np.random.get_state()[1].tolist()
+        return list(sys.argv), list(sys.path), modules, generators
+
+    before = state()
     for task in ("niah_single_2", "vt"):
         samples(task, 1536, tokenizer, 2)
-    assert (random.random(), np.random.rand()) == expected
-    assert (sys.argv, sys.path, sys.modules["tokenizer"]) == (argv, path, random)
-    assert "constants" not in sys.modules
+    assert state() == before
     assert not list(tmp_path.iterdir())
     assert capfd.readouterr() == ("", "")
 
@@ -228,10 +217,8 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
     ("task", "length"),
     [
         ("vt", 160),
-        (
-            "niah_single_2",
-            512,
-        ),  # below 500 words of the essays, the script asks for a needle in nothing
+        # below 500 words of the essays, the script asks for a needle in nothing
+        ("niah_single_2", 512),
     ],
 )
 def test_too_short_is_refused(task, length, tokenizer):
@@ -239,76 +226,66 @@ def test_too_short_is_refused(task, length, tokenizer):
         samples(task, length, tokenizer, 1)
 
 
-@pytest.mark.parametrize(
-    "task", ["niah_single_1", "vt", "cwe", "fwe", "qa_1"]
-)  # one of each script
+@SCRIPTS
 def test_a_length_that_does_not_grow_is_refused(task, tokenizer):
     cutting = types.SimpleNamespace(tokenize=lambda text: tokenizer.tokenize(text)[:600])
     with pytest.raises(InputError, match="no more tokens"):
         samples(task, 1536, cutting, 1)
 
 
-def test_an_interrupt_is_not_swallowed(tokenizer, monkeypatch):
+def test_an_interrupt_is_not_swallowed(tokenizer):
     """The scripts catch everything; a script that then tries again would never end."""
-    original = tokenizer.tokenize
-    calls = []
-    last = None
 
-    def tokenize(text):
-        calls.append(text)
-        if len(calls) == last:
-            raise KeyboardInterrupt("enough")
-        return original(text)
+    def generate(interrupted_at):
+        calls = itertools.count(1)
 
-    monkeypatch.setattr(tokenizer, "tokenize", tokenize)
-    samples("niah_single_1", 1024, tokenizer, 3)
-    for last in (2, len(calls)):  # noqa: B007
-        calls.clear()
+        def tokenize(text):
+            if next(calls) == interrupted_at:
+                raise KeyboardInterrupt("enough")
+            return tokenizer.tokenize(text)
+
+        watched = types.SimpleNamespace(tokenize=tokenize)
+        samples("niah_single_1", 1024, watched, 3, encode=tokenizer.encode)
+        return next(calls) - 1
+
+    last = generate(interrupted_at=None)
+    for call in (2, last):
         with pytest.raises(KeyboardInterrupt, match="enough"):
-            samples("niah_single_1", 1024, tokenizer, 3)
+            generate(interrupted_at=call)
 
 
 # ---- scores
 
 
+def assert_solved(cell, solved, of, n):
+    """The cell of n samples states a share with Wilson's interval, which SciPy computes."""
+    wilson = binomtest(solved, of).proportion_ci(method="wilson")
+    expected = {"mean": solved / of, "low": wilson.low, "high": wilson.high}
+    assert cell["n"] == n
+    for name, share in expected.items():
+        assert cell[name] == pytest.approx(100 * share, abs=1e-9)
+
+
 def test_aggregate_by_hand():
-    """Every task counts alike whatever its number of samples, and every length; Wilson's intervals
-    are scipy's."""
+    """Every task counts alike whatever its number of samples, and every length whatever its
+    tasks."""
     scores = {
-        4096: {"vt": [1.0, 1.0, 0.0], "qa_1": [1.0]},
-        8192: {"vt": [0.2, 0.2, 0.2], "qa_1": [0.0]},
+        (4096, "vt"): [0.0, 0.0, 0.0],
+        (4096, "qa_1"): [1.0],
+        (8192, "vt"): [0.0, 0.0],
     }
     rows = [
         {"task": task, "length": length, "index": index, "score": value}
-        for length, by_task in scores.items()
-        for task, values in by_task.items()
+        for (length, task), values in scores.items()
         for index, value in enumerate(values)
     ]
     result = aggregate(rows)
-    assert list(result["tasks"]) == ["4096", "8192"] and result["lengths"]["4096"]["tasks"] == 2
-    four, eight = result["lengths"].values()
-    cells = [
-        result["tasks"][length][task]
-        for length, task in (("4096", "vt"), ("4096", "qa_1"), ("8192", "qa_1"))
-    ]
-    for cell, ones, n in zip(cells, (2, 1, 0), (3, 1, 1)):
-        wilson = binomtest(ones, n).proportion_ci(method="wilson")
-        assert (cell["mean"], cell["n"]) == (pytest.approx(100 * ones / n), n)
-        assert (cell["low"], cell["high"]) == pytest.approx(
-            (100 * wilson.low, 100 * wilson.high), abs=1e-9
-        )
-    # qa_1's one sample has half the weight, as if there were two samples; a quarter of both
-    # lengths' four.
-    for cell, mean, n, weighs in (
-        (four, 250 / 3, 4, 2),
-        (eight, 10, 4, 2),
-        (result["average"], 140 / 3, 8, 4),
-    ):
-        assert (cell["mean"], cell["n"]) == (pytest.approx(mean), n)
-        p = mean / 100
-        z = 1.959963984540054
-        width = (
-            200 * z * (p * (1 - p) / weighs + z**2 / (4 * weighs**2)) ** 0.5 / (1 + z**2 / weighs)
-        )
-        assert cell["high"] - cell["low"] == pytest.approx(width)
+    assert_solved(result["tasks"]["4096"]["vt"], solved=0, of=3, n=3)
+    assert_solved(result["tasks"]["4096"]["qa_1"], solved=1, of=1, n=1)
+    # qa_1's one sample has half the weight, as if there were two samples.
+    assert result["lengths"]["4096"]["tasks"] == 2
+    assert_solved(result["lengths"]["4096"], solved=1, of=2, n=4)
+    assert_solved(result["lengths"]["8192"], solved=0, of=2, n=2)
+    # It has a quarter of the weight of both lengths.
+    assert_solved(result["average"], solved=1, of=4, n=6)
     assert aggregate(rows[::-1]) == result == json.loads(json.dumps(result))
