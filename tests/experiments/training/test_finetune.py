@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 
-import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -14,7 +13,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from core import clex, files, rope
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
-from core.rope import RopeGeometry, scale
 from experiments import finetune
 from experiments.kit import command_line
 from experiments.kit.base_model import BaseModel
@@ -33,12 +31,11 @@ def sure(tmp_path):
     return checkpoint(tmp_path / "toy", max_position_embeddings=32)
 
 
-def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(
-    finetuned, tmp_path, sure, books
-):
-    """The same data, AdamW and clipping in ten lines of torch."""
-    command = ["--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 4]
-    status, _, err = finetuned(*command)
+def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, sure, books):
+    """The same data, AdamW and clipping in ten lines of torch, and the checkpoint is that model."""
+    status, _, err = finetuned(
+        "--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 4
+    )
     assert status == 0, err
     data = pack(Corpus(str(books)), byte_tokenizer(), 64, 4, 4, 5, tmp_path / "plain")
     model = extend(random_model(max_position_embeddings=32), "dprope", 2, n_hat=6).train()
@@ -52,88 +49,66 @@ def test_it_is_what_a_plain_loop_computes_and_leaves_a_checkpoint_and_a_record(
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-    folder = tmp_path / "out"
-    training = facts(folder)
-    assert training["losses"] == pytest.approx(losses, rel=1e-4)
-    trained, tokens = (
-        AutoModelForCausalLM.from_pretrained(folder).eval(),
-        data[0]["input_ids"][None],
-    )
+    assert facts(tmp_path / "out")["losses"] == pytest.approx(losses, rel=1e-4)
+    trained = AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
     torch.testing.assert_close(
         trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2
     )
+    rotary = trained.model.rotary_emb
+    torch.testing.assert_close(rotary.inv_freq, model.model.rotary_emb.inv_freq)
 
-    assert (
-        training["options"] == {"n_hat": 6}
-        and training["tokens"] == 64 * 4 * 4
-        and training["data_facts"]["sha256"]
-    )
-    assert list((folder / "tensorboard").iterdir()) and not (tmp_path / "out.unfinished").exists()
-    assert (
-        trained.config.max_position_embeddings
-        == AutoTokenizer.from_pretrained(folder).model_max_length
-        == 64
-    )
-    expected = scale(RopeGeometry(16, 10000.0, 32), "dprope", 2, n_hat=6).inv_freq
-    np.testing.assert_allclose(trained.model.rotary_emb.inv_freq.numpy(), expected, rtol=1e-6)
-    (file,) = (tmp_path / "results").rglob("finetune/*.json")
-    assert (
-        file.relative_to(tmp_path / "results").as_posix()
-        == "toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
-    )
+
+def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
+    finetuned, tmp_path, sure, books
+):
+    command = ["--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 2]
+    assert finetuned(*command)[0] == 0
+    folder = tmp_path / "out"
+    training = facts(folder)
+    assert training["options"] == {"n_hat": 6}
+    assert training["tokens"] == 64 * 4 * 2
+    assert list((folder / "tensorboard").iterdir())
+    assert AutoTokenizer.from_pretrained(folder).model_max_length == 64
+    assert not (tmp_path / "out.unfinished").exists()
+    file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
     record = json.loads(file.read_text())
-    assert record["identity"] == training["identity"] and record["losses"] == training["losses"]
+    assert record["identity"] == training["identity"]
+    assert record["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
-    expected = {
-        "processes": 1,
-        "device_batch": 2,
-        "accumulated": 2,
-        "attention": "sdpa",
-        "loss": "chunked",
-    }
-    assert record["ran_on"].items() >= expected.items()
-    assert record["data"] == [
-        [f.name, files.sha256(f)] for f in sorted(books.iterdir())
-    ]  # and not where it lies
+    ran_on = {"device_batch": 2, "accumulated": 2, "attention": "sdpa", "loss": "chunked"}
+    assert record["ran_on"].items() >= ran_on.items()
+    # and not where it lies
+    assert record["data"] == [[each.name, files.sha256(each)] for each in sorted(books.iterdir())]
 
-    # Again: nothing is done twice; a lost record is written again; another run is not taken for
-    # this one.
+    # Again: a lost record is written again, and another run is not taken for this one.
     file.unlink()
     another = tmp_path / "out.unfinished" / "checkpoint-9" / "model.safetensors"
     another.parent.mkdir(parents=True)
     another.touch()
     status, out, _ = finetuned(*command, "--device-batch", 1)
+    assert status == 0
+    assert "done already" in out
+    assert json.loads(file.read_text())["losses"] == training["losses"]
     assert another.exists()
-    assert (
-        status == 0
-        and "done already" in out
-        and json.loads(file.read_text())["losses"] == training["losses"]
-    )
-    status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 4)
-    assert status == 2 and "options n_hat 6, not none" in err and len(err.splitlines()) == 1
+    status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2)
+    assert status == 2
+    assert "options n_hat 6, not none" in err
 
 
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions
     that a seed gives."""
     run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
+    batch = run["batch"]
     base = BaseModel("tiny")
     loaded = base.load()
     model = rope.get(run["method"]).start(loaded, rope_geometry(loaded), run["factor"]).train()
-    data = pack(
-        Corpus(run["data"]),
-        base.tokenizer,
-        run["length"],
-        run["batch"],
-        run["steps"],
-        run["seed"],
-        tmp_path,
-    )
-    rows = torch.stack([data[i]["input_ids"] for i in range(run["batch"])])
-    with clex.drawing(model, clex.Draws(run["seed"]), range(run["batch"])), torch.no_grad():
-        assert model(rows, labels=rows, use_cache=False).loss.item() == pytest.approx(
-            run["losses"][0], rel=2e-6
-        )
+    amount = run["length"], batch, run["steps"], run["seed"]
+    data = pack(Corpus(run["data"]), base.tokenizer, *amount, tmp_path)
+    rows = torch.stack([data[i]["input_ids"] for i in range(batch)])
+    with clex.drawing(model, clex.Draws(run["seed"]), range(batch)), torch.no_grad():
+        loss = model(rows, labels=rows, use_cache=False).loss
+    assert loss.item() == pytest.approx(run["losses"][0], rel=2e-6)
 
 
 def signalled(method, step, number, command):
@@ -142,14 +117,13 @@ def signalled(method, step, number, command):
     original = getattr(Trainer, method)
 
     def function(self, *arguments, **options):
-        if self.state.global_step == step and getattr(self, "_micro_batch", 1):
+        if self.state.global_step == step and self._micro_batch:
             os.kill(os.getpid(), number)
         return original(self, *arguments, **options)
 
     setattr(Trainer, method, function)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's job in the background ignores it
+    # a shell's job in the background ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["finetune", *command]
     command_line.run(finetune.main)
 
@@ -159,34 +133,32 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
 ):
     """In a step, which it ends and keeps; while a checkpoint is written; and when only the result
     is missing."""
-    steps = "--steps", 3
-    assert finetuned(*steps, "--output", tmp_path / "whole")[0] == 0
+    three = command("--steps", 3)
+    assert finetuned("--steps", 3, "--output", tmp_path / "whole")[0] == 0
     unfinished = tmp_path / "out.unfinished"
-    for method, step, number, status, kept in (
-        ("training_step", 0, signal.SIGTERM, 128 + signal.SIGTERM, 1),
-        (
-            "_save_optimizer_and_scheduler",
-            2,
-            signal.SIGKILL,
-            -signal.SIGKILL,
-            1,
-        ),  # the weights are already there
-        ("training_step", 1, signal.SIGINT, 130, 2),
-    ):
-        work = lambda: signalled(method, step, number, command(*steps))  # noqa: E731
-        assert wait(fork(work)) == status
-        assert [path.name for path in unfinished.glob("checkpoint-*")] == [f"checkpoint-{kept}"]
+
+    def stop(method, step, number):
+        status = wait(fork(lambda: signalled(method, step, number, three)))
+        return status, [path.name for path in unfinished.glob("checkpoint-*")]
+
+    terminated = 128 + signal.SIGTERM
+    assert stop("training_step", 0, signal.SIGTERM) == (terminated, ["checkpoint-1"])
+    # the weights are already there
+    saving = "_save_optimizer_and_scheduler"
+    assert stop(saving, 2, signal.SIGKILL) == (-signal.SIGKILL, ["checkpoint-1"])
+    assert stop("training_step", 1, signal.SIGINT) == (130, ["checkpoint-2"])
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr("experiments.training.output.export", interrupted)
-        status, _, err = finetuned(*steps)
-        assert status == 130 and err.endswith(f"last checkpoint: {unfinished / 'checkpoint-3'}.\n")
+        status, _, err = finetuned(arguments=three)
+        assert status == 130
+        assert err.endswith(f"last checkpoint: {unfinished / 'checkpoint-3'}.\n")
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr(Trainer, "training_step", lambda *_: pytest.fail("trained on"))
-    status, _, err = finetuned(*steps)
+    status, _, err = finetuned(arguments=three)
     assert status == 0, err
     assert facts(tmp_path / "out")["losses"] == facts(tmp_path / "whole")["losses"]
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "out")]
@@ -206,12 +178,9 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
 
     monkeypatch.setattr(Trainer, "compute_loss", poisoned)
     status, _, err = finetuned()
-    line = err.splitlines()[-1]
-    assert (
-        status == 2
-        and "nan at step 3 (sequences 10 to 11 of its data)" in line
-        and line.endswith("checkpoint-2.")
-    )
+    assert status == 2
+    assert "nan at step 3 (sequences 10 to 11 of its data)" in err
+    assert err.endswith("checkpoint-2.\n")
     saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
 
@@ -221,11 +190,9 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
         "torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf"))
     )
     status, _, err = finetuned("--steps", 1)
-    assert (
-        status == 2
-        and "the gradient's norm is inf at step 1" in err
-        and err.endswith("last checkpoint: none.\n")
-    )
+    assert status == 2
+    assert "the gradient's norm is inf at step 1" in err
+    assert err.endswith("last checkpoint: none.\n")
 
 
 @pytest.mark.parametrize(
@@ -248,20 +215,21 @@ def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(
 ):
     """The memory is made up: after the first step, too little for anything but one sequence,
     recomputed."""
-    real, sizes = Trainer.training_step, []
+    real = Trainer.training_step
+    sizes = []
 
     def scarce(self, model, inputs, *rest):
-        sizes.append((len(inputs["input_ids"]), self.args.activation_checkpointing))
-        if self.state.global_step and sizes[-1] != (1, True):
+        size = len(inputs["input_ids"]), self.args.activation_checkpointing
+        if size not in sizes:
+            sizes.append(size)
+        if self.state.global_step and size != (1, True):
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return real(self, model, inputs, *rest)
 
     monkeypatch.setattr(Trainer, "training_step", scarce)
     status, _, err = finetuned("--model", sure, "--steps", 2, "--save-every", 1)
-    assert (
-        status == 0
-        and "1 sequences at a time.\n" in err
-        and "1 sequences at a time, activations recomputed" in err
-    )
-    assert list(dict.fromkeys(sizes)) == [(2, False), (1, False), (1, True)]
+    assert status == 0
+    assert "1 sequences at a time.\n" in err
+    assert "1 sequences at a time, activations recomputed" in err
+    assert sizes == [(2, False), (1, False), (1, True)]
     assert len(facts(tmp_path / "out")["losses"]) == 2
