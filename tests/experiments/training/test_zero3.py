@@ -63,9 +63,8 @@ def join_on_cpu():
 
     __compatible_ops__["deepspeed_shm_comm"] = False  # it would compile for minutes
     os.environ["ACCELERATE_USE_DEEPSPEED"] = "true"
-    AcceleratorState._reset_state(
-        reset_partial_state=True
-    )  # of the single process that this one was
+    # of the single process that this one was
+    AcceleratorState._reset_state(reset_partial_state=True)
     PartialState(backend="gloo")
     configured = {"use_configured_state": True}
     trainer.TrainingArguments = functools.partial(TrainingArguments, accelerator_config=configured)
@@ -73,20 +72,17 @@ def join_on_cpu():
 
 def held(run):
     """What a trainer holds in memory."""
-    parameter = run.model.model.layers[0].mlp.up_proj.weight
+    weight = run.model.model.layers[0].mlp.up_proj.weight
     rotary = run.model.model.rotary_emb
-    seen = {
+    matrices = [rotary.up, rotary.down] if clex.is_installed(run.model) else []
+    return {
         "stage": run.model_wrapped.zero_optimization_stage(),
         "gradients": run.model_wrapped.optimizer.grad_partitions_flat_buffer.dtype,
-        "parameter_dtype": parameter.dtype,
-        "elements_here": parameter.numel(),
+        "weights": weight.dtype,
+        "weights here": weight.numel(),
+        "matrices": [matrix.dtype for matrix in matrices],
+        "inv_freq": rotary.inv_freq if not matrices else None,
     }
-    if clex.is_installed(run.model):
-        return seen | {"matrices": {rotary.up.dtype, rotary.down.dtype}}
-    cos, sin = rotary(
-        torch.zeros(1, 1, 16), torch.tensor([[8191]])
-    )  # float32, so that the tables are not rounded
-    return seen | {"inv_freq": rotary.inv_freq, "cos": cos, "sin": sin}
 
 
 def one_of_two(rank, seen, arguments, killed_at):
@@ -101,7 +97,7 @@ def one_of_two(rank, seen, arguments, killed_at):
         finish(self, run, *rest)
 
     def killed(self, *rest):
-        if self.state.global_step == killed_at - 1 and self._micro_batch:
+        if self.state.global_step == killed_at and self._micro_batch:
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, *rest)
 
@@ -112,7 +108,7 @@ def one_of_two(rank, seen, arguments, killed_at):
     command_line.run(finetune.main)
 
 
-def on_two(seen, arguments, killed_at=0):
+def on_two(seen, arguments, killed_at=None):
     """Run in two processes, which are killed in the middle of a step where one is given; their exit
     statuses."""
     children = [fork(lambda: one_of_two(rank, seen, arguments, killed_at)) for rank in ranks()]
@@ -124,49 +120,38 @@ def test_in_bfloat16_they_keep_the_frequencies(usual, tmp_path):
     arguments = usual("two", "--method", rope.BASELINE, "--dtype", "bfloat16", "--steps", 1)
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
     seen = torch.load(tmp_path / "seen.pt")
-    assert (
-        seen["stage"] == 3
-        and seen["parameter_dtype"] == torch.bfloat16
-        and seen["elements_here"] == 0
-    )
+    assert seen["stage"] == 3
+    assert seen["weights"] == torch.bfloat16
+    assert seen["weights here"] == 0
     assert seen["gradients"] == torch.float32
     ran_on = facts(tmp_path / "two")["ran_on"]
-    assert (ran_on["processes"], ran_on["device_batch"], ran_on["accumulated"]) == (
-        2,
-        2,
-        1,
-    ) and ran_on["deepspeed"]
+    assert ran_on.items() >= {"processes": 2, "device_batch": 2, "accumulated": 1}.items()
+    assert ran_on["deepspeed"]
 
-    scaling = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.BASELINE, 4)
-    assert seen["inv_freq"].dtype == torch.float32
-    angles = 8191 * scaling.inv_freq
-    angles = np.concatenate([angles, angles])
-    for table, expected in ((seen["cos"], np.cos(angles)), (seen["sin"], np.sin(angles))):
-        np.testing.assert_allclose(table[0, 0], scaling.attention_factor * expected, atol=2e-3)
+    expected = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.BASELINE, 4).inv_freq
     exported = AutoModelForCausalLM.from_pretrained(tmp_path / "two")
-    np.testing.assert_allclose(exported.model.rotary_emb.inv_freq, scaling.inv_freq, rtol=1e-6)
+    for inv_freq in (seen["inv_freq"], exported.model.rotary_emb.inv_freq):
+        assert inv_freq.dtype == torch.float32
+        np.testing.assert_allclose(inv_freq, expected, rtol=1e-6)
 
 
 def test_what_is_learned_trains_in_bfloat16_and_is_kept_in_float32(usual, tmp_path):
     arguments = usual("two", "--method", LEARNED, "--dtype", "bfloat16", "--steps", 1)
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
-    assert torch.load(tmp_path / "seen.pt")["matrices"] == {torch.bfloat16}
+    assert torch.load(tmp_path / "seen.pt")["matrices"] == [torch.bfloat16] * 2
     matrices = load_file(tmp_path / "two" / "clex.safetensors")
     assert all(matrix.dtype == torch.float32 and matrix.any() for matrix in matrices.values())
 
 
-def test_killed_they_go_on_to_what_one_process_trains_with_the_same_draws(
+def test_from_deepspeeds_checkpoint_they_go_on_to_what_one_process_trains_with_the_same_draws(
     finetuned, usual, tmp_path
 ):
     """Float32 leaves room for the order of sums alone. One process takes 4 sequences at a time, two
     take 1 each, and every sequence has its own t."""
     assert finetuned(arguments=usual("one", "--method", LEARNED, "--device-batch", 4))[0] == 0
     arguments = usual("two", "--method", LEARNED, "--device-batch", 1, "--checkpointing")
-    assert on_two(tmp_path / "seen.pt", arguments, killed_at=2) == [-signal.SIGKILL] * 2
-    assert [path.name for path in (tmp_path / "two.unfinished").glob("checkpoint-*")] == [
-        "checkpoint-1"
-    ]
+    assert on_two(tmp_path / "seen.pt", arguments, killed_at=1) == [-signal.SIGKILL] * 2
+    assert (tmp_path / "two.unfinished" / "checkpoint-1").is_dir()
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
-    assert facts(tmp_path / "two")["losses"] == pytest.approx(
-        facts(tmp_path / "one")["losses"], rel=2e-5
-    )
+    expected = facts(tmp_path / "one")["losses"]
+    assert facts(tmp_path / "two")["losses"] == pytest.approx(expected, rel=2e-5)
