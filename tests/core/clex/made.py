@@ -12,14 +12,13 @@ SHORT = {"max_position_embeddings": L}
 GEOMETRY = RopeGeometry(16, 500.0, L)
 
 
-def matrices(geometry, seed=0, size=0.3):
-    generator = torch.Generator().manual_seed(seed)
+def matrices(geometry):
+    """W_up and W_down, float64."""
+    generator = torch.Generator().manual_seed(0)
     d = geometry.head_dim
-    pairs = geometry.pairs
-    return [
-        size * torch.randn(shape, generator=generator).double()
-        for shape in ((d, pairs), (pairs, d))
-    ]
+    up = torch.randn(d, geometry.pairs, generator=generator).double()
+    down = torch.randn(geometry.pairs, d, generator=generator).double()
+    return 0.3 * up, 0.3 * down
 
 
 def clex_model(architecture="LlamaConfig", factor=4, **overrides):

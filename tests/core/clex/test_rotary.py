@@ -16,72 +16,58 @@ from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 def test_draws_are_those_of_the_authors_class(length):
     """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and
     what forward adds."""
-    embedding, generator, theirs = (
-        rotary(clex_model()),
-        *(torch.Generator().manual_seed(0) for _ in range(2)),
-    )
+    embedding = rotary(clex_model())
+    generator = torch.Generator().manual_seed(0)
+    theirs = torch.Generator().manual_seed(0)
     seen = set()
     times = max(length // L, 1)
     for _ in range(100):
         t, positions = embedding.draw(length, generator)
         seen.add(t)
         assert t == int(torch.randint(1, 17, (1,), generator=theirs)[0])
-        inside = (
-            torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values.float()
-        )
-        assert positions.tolist() == [
-            0.0,
-            *((inside + 1) / times).tolist(),
-            length * t // times - 1,
-        ]
-    assert seen == set(range(1, 17)) and len(embedding.draw(1)[1]) == 1
+        drawn = torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values
+        inside = ((drawn.float() + 1) / times).tolist()
+        assert positions.tolist() == [0.0, *inside, length * t // times - 1]
+    assert seen == set(range(1, 17))
+    assert len(embedding.draw(1)[1]) == 1
 
 
 def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
     model = clex_model().train()
     embedding = rotary(model)
-    ids = torch.arange(40)[None]
     torch.manual_seed(5)
     t, positions = embedding.draw(40)
-    angles = np.outer(
-        positions, ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach()
-    )
-    for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 1e-2)):
-        torch.manual_seed(5)
-        cos, sin = embedding(torch.zeros(1, dtype=dtype), ids)
-        assert cos.dtype == sin.dtype == dtype and cos.shape == (1, 40, 16)
-        assert cos[0, :, :8].detach().float().numpy() == pytest.approx(
-            np.cos(angles), abs=tolerance
-        )
-        assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(
-            np.sin(angles), abs=tolerance
-        )
+    inv_freq = ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach()
+    angles = np.outer(positions, inv_freq)
+    torch.manual_seed(5)
+    cos, sin = embedding(torch.zeros(1, dtype=torch.bfloat16), torch.arange(40)[None])
+    assert cos.dtype == sin.dtype == torch.bfloat16
+    assert cos[0, :, :8].detach().float().numpy() == pytest.approx(np.cos(angles), abs=1e-2)
+    assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(np.sin(angles), abs=1e-2)
     logits = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
         logits.append(model(tokens(40)).logits)
-    assert torch.equal(logits[0], logits[1]) and not torch.equal(logits[0], logits[2])
+    assert torch.equal(logits[0], logits[1])
+    assert not torch.equal(logits[0], logits[2])
 
 
 def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_begins():
     embedding = rotary(clex_model())
 
     def drawn(draws, samples):
-        return [
-            (t, positions.tolist())
-            for t, positions in draws.of(samples, lambda each: embedding.draw(20, each))
-        ]
+        made = draws.of(samples, lambda generator: embedding.draw(20, generator))
+        return [(t, positions.tolist()) for t, positions in made]
 
     every = drawn(clex.Draws(3), range(12))
-    assert len({t for t, _ in every}) > 4 and drawn(clex.Draws(4), range(12)) != every
-    for stride, width in ((1, 1), (3, 1), (8, 4)):  # other processes take what is between
-        draws = clex.Draws(3)
-        for start in range(0, 12 - width, stride):
-            for _ in range(2):  # as a pass that is recomputed asks again
-                assert drawn(draws, range(start, start + width)) == every[start : start + width]
+    assert len({t for t, _ in every}) > 4
+    assert drawn(clex.Draws(4), range(12)) != every
     draws = clex.Draws(3)
+    for start in (0, 8):  # other processes take what is between
+        for _ in range(2):  # as a pass that is recomputed asks again
+            assert drawn(draws, range(start, start + 4)) == every[start : start + 4]
     for sample in (11, 2, 7):  # backwards too, from the beginning
-        assert drawn(draws, [sample]) == every[sample : sample + 1]
+        assert drawn(draws, [sample]) == [every[sample]]
 
 
 def test_rows_of_a_batch_train_as_each_does_alone():
@@ -107,26 +93,26 @@ def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
     assert not torch.equal(full_logits(model, ids), before)
     rotary(model).down.data.mul_(2)
     assert torch.equal(full_logits(model, ids), before)
-    matrices = [matrix.clone() for matrix in (rotary(model).up, rotary(model).down)]
+    before = [rotary(model).up.clone(), rotary(model).down.clone()]
     model.to(torch.bfloat16).half().bfloat16()
-    for kept, old in zip((rotary(model).up, rotary(model).down), matrices):
-        assert kept.dtype == torch.float32 and torch.equal(kept, old)
+    for kept, old in zip((rotary(model).up, rotary(model).down), before):
+        assert kept.dtype == torch.float32
+        assert torch.equal(kept, old)
     assert full_logits(model, ids).dtype == torch.bfloat16
 
 
 def test_a_cache_is_continued_at_one_scale_alone():
     model = clex_model()
     ids = tokens(2 * L)
-    with torch.inference_mode():
-        with dynamic.at_length(model, 2 * L):
-            full = full_logits(model, ids)
-            cache = model(ids[:, : L - 3], use_cache=True).past_key_values
-            rest = model(ids[:, L - 3 :], past_key_values=cache).logits
-        assert torch.allclose(rest, full[:, L - 3 :], atol=2e-3)
-        cache = model(ids[:, :L], use_cache=True).past_key_values
-        with pytest.raises(InputError, match="at_length"):
-            model(ids[:, L:], past_key_values=cache)
-        cache = model(ids[:, : L + 1], use_cache=True).past_key_values
-        assert torch.allclose(
-            model(ids[:, L + 1 :], past_key_values=cache).logits, full[:, L + 1 :], atol=2e-3
-        )
+
+    @torch.inference_mode()
+    def continued(at):
+        cache = model(ids[:, :at], use_cache=True).past_key_values
+        return model(ids[:, at:], past_key_values=cache).logits
+
+    with dynamic.at_length(model, 2 * L):
+        full = full_logits(model, ids)
+        assert torch.allclose(continued(L - 3), full[:, L - 3 :], atol=2e-3)
+    with pytest.raises(InputError, match="at_length"):
+        continued(L)
+    assert torch.allclose(continued(L + 1), full[:, L + 1 :], atol=2e-3)
