@@ -40,31 +40,14 @@ def books(tmp_path_factory):
 def command(base, books, tmp_path):
     """command("--steps", 3, …) -> the arguments of experiments.finetune on these."""
 
+    usual = (
+        f"--model {base} --corpus {books} --method pi --batch 4 --device-batch 2 --steps 6 "
+        f"--save-every 2 --learning-rate 1e-2 --no-checkpointing "
+        f"--output {tmp_path}/out --results {tmp_path}/results"
+    )
+
     def arguments(*more):
-        usual = [
-            "--model",
-            base,
-            "--corpus",
-            books,
-            "--method",
-            "pi",
-            "--batch",
-            4,
-            "--device-batch",
-            2,
-        ]
-        places = [
-            "--learning-rate",
-            "1e-2",
-            "--output",
-            tmp_path / "out",
-            "--results",
-            tmp_path / "results",
-        ]
-        return [
-            str(a)
-            for a in (*usual, "--steps", 6, "--save-every", 2, "--no-checkpointing", *places, *more)
-        ]
+        return [*usual.split(), *map(str, more)]
 
     return arguments
 
@@ -72,9 +55,8 @@ def command(base, books, tmp_path):
 @pytest.fixture
 def finetuned(command, call, monkeypatch):
     """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
-    monkeypatch.setattr(
-        launch, "expected", lambda: processes.rank()[1]
-    )  # however many GPUs there are
+    # however many GPUs there are
+    monkeypatch.setattr(launch, "expected", lambda: processes.rank()[1])
 
     def run(*more, arguments=None):
         return call("finetune", *(arguments or command(*more)))

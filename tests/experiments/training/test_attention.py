@@ -27,22 +27,25 @@ def relative(found, expected):
 )
 def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_dim):
     generator = torch.Generator().manual_seed(0)
-    query, key, value, direction = (
-        torch.randn(batch, count, 5 * attention.BLOCK, head_dim, generator=generator).bfloat16()
-        for count in (heads, groups, groups, heads)
-    )
+
+    def draw(count):
+        shape = batch, count, 5 * attention.BLOCK, head_dim
+        return torch.randn(shape, generator=generator).bfloat16()
+
+    ours = [draw(heads), draw(groups), draw(groups)]
+    direction = draw(heads)
+    exact = [tensor.float().requires_grad_() for tensor in ours]
+    for tensor in ours:
+        tensor.requires_grad_()
     attention.install(random_model())
-    exact = [tensor.float().requires_grad_() for tensor in (query, key, value)]
-    ours = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
     expected = scaled_dot_product_attention(*exact, is_causal=True, enable_gqa=True, scale=0.3)
     with torch.autocast("cpu", torch.bfloat16):
         found = attention._attend(None, *ours, None, scaling=0.3)[0].transpose(1, 2)
-    assert found.dtype == torch.bfloat16 and relative(found, expected) < 1e-2
     gradients = torch.autograd.grad(found, ours, direction)
-    for one, other in zip(
-        gradients, torch.autograd.grad(expected, exact, direction.float()), strict=True
-    ):
-        assert one.dtype == torch.bfloat16 and relative(one, other) < 1e-2
+    exact_gradients = torch.autograd.grad(expected, exact, direction.float())
+    for one, other in zip((found, *gradients), (expected, *exact_gradients), strict=True):
+        assert one.dtype == torch.bfloat16
+        assert relative(one, other) < 1e-2
 
 
 @needs_kernel
@@ -59,15 +62,16 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
         )
         tokens = torch.randint(300, (3, LENGTH), generator=torch.Generator().manual_seed(1))
         data = [{"input_ids": each, "labels": each} for each in tokens]
-        trainer = Trainer(
-            model, training_arguments(settings, 3, 0, tmp_path / str(installed)), data
-        )
+        arguments = training_arguments(settings, 3, 0, tmp_path / str(installed))
+        trainer = Trainer(model, arguments, data)
         trainer.train()
         assert trainer.ran_on()["attention"] == (attention.NAME if installed else "sdpa")
         return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
 
-    ours, plain = losses(True), losses(False)
-    assert ours == pytest.approx(plain, rel=2e-3) and ours != plain
+    ours = losses(installed=True)
+    plain = losses(installed=False)
+    assert ours == pytest.approx(plain, rel=2e-3)
+    assert ours != plain
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,18 @@ from experiments.kit.base_model import BaseModel
 from experiments.training import budget
 from tests.models import random_model
 
-SEVEN, THIRTEEN = (budget.sizes(BaseModel(f"llama2-{size}b").architecture) for size in (7, 13))
+SEVEN = budget.sizes(BaseModel("llama2-7b").architecture)
+THIRTEEN = budget.sizes(BaseModel("llama2-13b").architecture)
 PAPERS = MODELS["llama2-7b"].training
 
 
 def test_parameters_are_those_published_and_tied_ones_count_once():
-    assert (SEVEN.parameters, THIRTEEN.parameters) == (6_738_415_616, 13_015_864_320)
+    assert SEVEN.parameters == 6_738_415_616
+    assert THIRTEEN.parameters == 13_015_864_320
     model = random_model(tie_word_embeddings=True)
     size = budget.sizes(model.config)
-    assert (
-        size.parameters == size.multiplied == model.num_parameters()
-    )  # the one matrix is the head's too
+    # the one matrix is the head's too
+    assert size.parameters == size.multiplied == model.num_parameters()
     untied = random_model()
     assert budget.sizes(untied.config).multiplied == untied.num_parameters() - 300 * 64
 
@@ -34,21 +35,21 @@ def saved_for_backward(model, tokens, autocast):
     """Bytes of the different tensors that a forward pass keeps, the weights and their copies not
     counted."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept, shapes = (
-        {},
-        {tuple(parameter.shape) for parameter in model.parameters() if parameter.ndim == 2},
-    )
+    shapes = {parameter.shape for parameter in model.parameters() if parameter.ndim == 2}
+    kept = {}
 
     def pack(tensor):
-        if not {tuple(tensor.shape), tuple(reversed(tensor.shape))} & shapes:
-            kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage())
+        storage = tensor.untyped_storage()
+        copied = tensor.ndim == 2 and not shapes.isdisjoint({tensor.shape, tensor.T.shape})
+        if storage.data_ptr() not in weights and not copied:
+            kept[storage.data_ptr()] = storage
         return tensor
 
     hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
     with hooks, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         output = model.model(torch.arange(tokens)[None] % 50, use_cache=False)
     assert output.last_hidden_state.grad_fn
-    return sum(storage.nbytes() for pointer, storage in kept.items() if pointer not in weights)
+    return sum(storage.nbytes() for storage in kept.values())
 
 
 @pytest.mark.parametrize("autocast", [False, True])
@@ -68,51 +69,35 @@ def test_activations_are_what_a_forward_pass_keeps(autocast):
         kept.append(saved_for_backward(model if autocast else model.bfloat16(), 128, autocast))
     phases = budget.activations(budget.sizes(config), 128, checkpointing=False, autocast=autocast)
     gradients = 128 * 3 * 2 * 176
-    assert (phases["activations"] - gradients) / 4 == pytest.approx(
-        (kept[1] - kept[0]) / 3, rel=0.03
-    )
+    a_layer = (phases["activations"] - gradients) / 4
+    assert a_layer == pytest.approx((kept[1] - kept[0]) / 3, rel=0.03)
 
 
 def test_memory_at_the_papers_scale():
-    """By hand: 2 + 4 + 12 bytes a parameter, divided by the GPUs; on one GPU 16 bytes."""
-    peak = budget.memory(SEVEN, PAPERS, 8192, gpus=8)
-    states = [peak[name] for name in ("weights", "gradients", "optimizer")]
-    assert states == pytest.approx([n * 6.738415616 / 8 for n in (2, 4, 12)])
-    assert 20 < sum(peak.values()) < 25
-    alone = budget.memory(SEVEN, PAPERS, 8192, gpus=1)
-    assert sum(alone[name] for name in ("weights", "gradients", "optimizer")) == pytest.approx(
-        16 * 6.738415616
-    )
+    """By hand: 2 + 4 + 12 bytes a parameter, divided by the GPUs; on one GPU 4 + 4 + 8."""
+    for gpus, bytes_each in ((8, [2, 4, 12]), (1, [4, 4, 8])):
+        peak = budget.memory(SEVEN, PAPERS, 8192, gpus)
+        states = [peak[name] for name in ("weights", "gradients", "optimizer")]
+        assert states == pytest.approx([n * 6.738415616 / gpus for n in bytes_each])
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "lines"),
-    # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16; 7B at s = 2 takes
-    # 38.3 on 4
+    # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16
     [
         (
             "llama2-13b --factor 4 --gpus 8 --memory 40",
             0,
             ["dprope_n-hat=64_s=4_seed=0", "45.3 GB", "fills more"],
         ),
-        (
-            "llama2-13b --factor 4 --gpus 16 --memory 40",
-            0,
-            ["30.7 GB of 40 on each of 16 GPUs (ZeRO-3): fits"],
-        ),
-        ("llama2-7b --gpus 4 --memory 40", 0, ["38.3 GB", "12 hours, assuming A100s"]),
-        (
-            "llama2-7b --gpus 5",
-            2,
-            ["error: a batch of 64 sequences cannot be divided among 5 processes"],
-        ),
-        (
-            "tiny",
-            0,
-            ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"],
-        ),  # n̂ where the model trains that
+        ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.7 GB of 40", "fits"]),
+        ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
+        # n̂ where the model trains that
+        ("tiny", 0, ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"]),
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status, lines):
     ended, out, err = call("finetune", "--dry-run", "--model", *arguments.split())
-    assert ended == status and all(line in out + err for line in lines), out + err
+    assert ended == status
+    for line in lines:
+        assert line in out + err

@@ -37,11 +37,12 @@ def two_gpus(monkeypatch):
 def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expected, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert processes.rank() == rank and launch.expected() == expected
+    assert processes.rank() == rank
+    assert launch.expected() == expected
 
 
 def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeypatch, capfd):
-    monkeypatch.setattr(sys, "argv", ["launched", "0", "2", "SIGTERM"])
+    monkeypatch.setattr(sys, "argv", ["launched", "--steps", "9"])
 
     def started():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -49,29 +50,37 @@ def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeyp
 
     assert wait(fork(started)) == 2
     out, err = capfd.readouterr()
-    assert "process 1 of 2: ['0', '2', 'SIGTERM']" in out and not err
+    assert "process 1 of 2: ['--steps', '9']" in out
+    assert not err
 
 
 def refused():
     raise InputError("the one sentence.")
 
 
+def said():
+    print("done", file=sys.stderr)
+
+
 def together(rank, file, work):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
-    wait_for = datetime.timedelta(seconds=30)
     torch.distributed.init_process_group(
-        "gloo", f"file://{file}", rank=rank, world_size=2, timeout=wait_for
+        "gloo",
+        f"file://{file}",
+        rank=rank,
+        world_size=2,
+        timeout=datetime.timedelta(seconds=30),
     )
     command_line.run(lambda: launch.once(work, rank == 0))
 
 
 @pytest.mark.parametrize(
-    "work, status", [(refused, 2), (lambda: print("done", file=sys.stderr), 0)]
+    "work, status, line", [(refused, 2, "error: the one sentence."), (said, 0, "done")]
 )
-def test_one_process_alone_works_and_says_what_failed(work, status, tmp_path, capfd):
+def test_one_process_alone_works_and_says_what_failed(work, status, line, tmp_path, capfd):
     children = [fork(lambda: together(rank, tmp_path / "store", work)) for rank in (0, 1)]
     assert [wait(child) for child in children] == [status, status]
-    assert capfd.readouterr().err.splitlines() == ["error: the one sentence." if status else "done"]
+    assert capfd.readouterr().err.splitlines() == [line]
 
 
 def test_a_single_process_trains_on_a_single_gpu():

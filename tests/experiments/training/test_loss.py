@@ -12,44 +12,41 @@ from tests.models import random_model
 from tests.processes import fork, wait
 
 
-def inputs(bias: bool, dtype=torch.float64):
+def inputs(dtype=torch.float64):
+    """Hidden states [23, 6], the head's weight [11, 6] and bias [11], and labels of which four do
+    not count."""
     generator = torch.Generator().manual_seed(0)
-    made = [
-        torch.randn(*shape, generator=generator, dtype=dtype) for shape in ((23, 6), (11, 6), (11,))
+    variables = [
+        torch.randn(*shape, generator=generator, dtype=dtype, requires_grad=True)
+        for shape in ((23, 6), (11, 6), (11,))
     ]
     labels = torch.randint(11, (23,), generator=generator)
     labels[[0, 7, 8, 22]] = IGNORED
-    hidden, weight, offset = [t.requires_grad_() for t in made]
-    return hidden, weight, offset if bias else None, labels
+    return *variables, labels
 
 
-@pytest.mark.parametrize(("chunk", "bias"), [(1, False), (4, True), (100, False)])
-def test_loss_and_gradients_are_those_of_cross_entropy(chunk, bias):
-    hidden, weight, offset, labels = inputs(bias)
-    variables = [v for v in (hidden, weight, offset) if v is not None]
-    ours = chunked_loss(hidden, weight, offset, labels, chunk)
-    plain = cross_entropy(
-        linear(hidden, weight, offset), labels, ignore_index=IGNORED, reduction="sum"
-    )
+@pytest.mark.parametrize(("chunk", "biased"), [(1, False), (4, True), (100, False)])
+def test_loss_and_gradients_are_those_of_cross_entropy(chunk, biased):
+    hidden, weight, bias, labels = inputs()
+    variables = [hidden, weight, bias] if biased else [hidden, weight]
+    bias = bias if biased else None
+    ours = chunked_loss(hidden, weight, bias, labels, chunk)
+    logits = linear(hidden, weight, bias)
+    plain = cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
     assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
-    for found, expected in zip(
-        torch.autograd.grad(3 * ours, variables), torch.autograd.grad(3 * plain, variables)
-    ):
-        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-
-
-def test_without_gradients_the_loss_is_the_same_and_keeps_none():
-    values = inputs(bias=True)
-    expected = chunked_loss(*values, chunk=4)
+    found = torch.autograd.grad(3 * ours, variables)
+    expected = torch.autograd.grad(3 * plain, variables)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     with torch.no_grad():
-        found = chunked_loss(*values, chunk=4)
-    assert expected.requires_grad and not found.requires_grad
-    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+        alone = chunked_loss(hidden, weight, bias, labels, chunk)
+    assert not alone.requires_grad
+    assert alone.item() == pytest.approx(plain.item(), rel=1e-6)
 
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_models_loss_and_gradients_are_its_own(tied):
-    plain, ours = (random_model(tie_word_embeddings=tied, initializer_range=0.1) for _ in range(2))
+    plain = random_model(tie_word_embeddings=tied, initializer_range=0.1)
+    ours = random_model(tie_word_embeddings=tied, initializer_range=0.1)
     tokens = torch.randint(3, 300, (2, 40), generator=torch.Generator().manual_seed(1))
     labels = tokens.clone()
     labels[0, :9] = IGNORED
@@ -59,10 +56,9 @@ def test_a_models_loss_and_gradients_are_its_own(tied):
     found = HeadLoss(ours)(ours, {"input_ids": tokens}, labels)
     found.backward()
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
-    names = dict(plain.named_parameters())
-    assert len(names) == len(dict(ours.named_parameters()))
+    gradients = {name: parameter.grad for name, parameter in plain.named_parameters()}
     for name, parameter in ours.named_parameters():
-        torch.testing.assert_close(parameter.grad, names[name].grad, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(parameter.grad, gradients[name], rtol=1e-4, atol=1e-4)
 
 
 def test_a_model_that_caps_its_logits_is_computed_plainly():
@@ -71,9 +67,8 @@ def test_a_model_that_caps_its_logits_is_computed_plainly():
     expected = model(tokens, labels=tokens).loss * 19
     loss = HeadLoss(model)
     assert not loss.fused
-    assert loss(model, {"input_ids": tokens}, tokens).item() == pytest.approx(
-        expected.item(), rel=1e-6
-    )
+    found = loss(model, {"input_ids": tokens}, tokens)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def losses_and_gradients(file):
@@ -84,7 +79,7 @@ def losses_and_gradients(file):
     both = []
     for interpreted in ("1", "0"):
         os.environ["TRITON_INTERPRET"] = interpreted
-        *variables, labels = inputs(bias=True, dtype=torch.float32)
+        *variables, labels = inputs(torch.float32)
         loss = summed_loss(*variables, labels)
         both.append([loss.detach(), *torch.autograd.grad(0.5 * loss, variables)])
         assert "liger_kernel.ops.fused_linear_cross_entropy" in sys.modules
@@ -95,7 +90,6 @@ def test_ligers_kernel_computes_the_same(tmp_path):
     """On a CPU by Triton's interpreter, in a process of its own: with ignored labels and a bias."""
     assert wait(fork(lambda: losses_and_gradients(tmp_path / "both.pt"))) == 0
     ligers, ours = torch.load(tmp_path / "both.pt")
-    assert len(ligers) == len(ours) == 4 and not torch.equal(ligers[1], ours[1])
-    for one, other in zip(ligers, ours):
-        assert other.any()
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+    assert not torch.equal(ligers[1], ours[1])  # which is to the bit what one kernel gives twice
+    assert all(other.any() for other in ours)
+    torch.testing.assert_close(ligers, ours, rtol=1e-5, atol=1e-5)

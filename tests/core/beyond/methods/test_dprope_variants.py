@@ -16,29 +16,27 @@ ANY = pytest.mark.parametrize("geometry", [LLAMA2, SMOLLM2])
 
 @ANY
 def test_every_pair_takes_the_least_disturbing_candidate(geometry):
-    candidates = ("original", "pi", "ntk", "yarn")
+    longer = 2 * geometry.context_length
     before = angle_distribution(geometry.inv_freq, geometry.context_length)
+    offered = [scale(geometry, name, 2).inv_freq for name in ("original", "pi", "ntk", "yarn")]
+    moved = [disturbance(angle_distribution(theta, longer), before) for theta in offered]
     taken = scale(geometry, "dprope-candidates", 2).inv_freq
-    offered = [scale(geometry, name, 2).inv_freq for name in candidates]
-    for pair in range(geometry.pairs):
-        one = slice(pair, pair + 1)
-        longer = 2 * geometry.context_length
-        moved = [
-            disturbance(angle_distribution(theta[one], longer), before[one])[0] for theta in offered
-        ]
-        assert taken[pair] == offered[int(np.argmin(moved))][pair]
+    for pair, choice in enumerate(np.argmin(moved, axis=0)):
+        assert taken[pair] == offered[choice][pair]
     two = scale(geometry, "dprope-candidates", 2, candidates=["original", "pi"])
     assert (two.inv_freq == scale(geometry, rope.PROPOSED, 2).inv_freq).all()
 
 
 @ANY
 def test_significant_margins_exceed_their_noise_by_a_normal_test_over_all_pairs(geometry):
+    length = geometry.context_length
     scaling = scale(geometry, "dprope-significant", 2, level=0.1)
-    margin = np.subtract(*strategy_disturbance(geometry.inv_freq, geometry.context_length, 2)[::-1])
-    occupied = (angle_distribution(geometry.inv_freq, geometry.context_length) > 0).sum(axis=1)
-    noise = margin_noise(geometry.context_length, 2 * geometry.context_length, occupied)
-    assert (scaling.interpolated == (norm.sf(margin / noise) < 0.1 / geometry.pairs)).all()
-    assert scaling.interpolated[geometry.wavelength > geometry.context_length * 1.01].all()
+    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, length, 2)
+    occupied = (angle_distribution(geometry.inv_freq, length) > 0).sum(axis=1)
+    noise = margin_noise(length, 2 * length, occupied)
+    chance = norm.sf((extrapolation - interpolation) / noise)
+    assert (scaling.interpolated == (chance < 0.1 / geometry.pairs)).all()
+    assert scaling.interpolated[geometry.wavelength > length * 1.01].all()
 
 
 @pytest.mark.parametrize(("length", "longer"), [(2000, 8000), (4000, 6000)])
@@ -49,16 +47,12 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
     true /= true.sum()
     draws = 2000
     shared = rng.multinomial(length, true, draws)
-    interpolated, extrapolated = (
-        shared + rng.multinomial(longer - length, true, draws) for _ in range(2)
-    )
+    interpolated = shared + rng.multinomial(longer - length, true, draws)
+    extrapolated = shared + rng.multinomial(longer - length, true, draws)
+    before = shared / length
     for convention in ("released", "equation"):
-        margin = np.subtract(
-            *(
-                disturbance(x / longer, shared / length, convention)
-                for x in (extrapolated, interpolated)
-            )
-        )
+        margin = disturbance(extrapolated / longer, before, convention)
+        margin -= disturbance(interpolated / longer, before, convention)
         assert abs(margin.mean()) < 4 * margin.std() / draws**0.5
         assert margin.std() == pytest.approx(float(margin_noise(length, longer, 40)), rel=0.08)
 
@@ -67,14 +61,12 @@ def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
 def test_covered_interpolates_what_has_not_turned_once(geometry):
     scaling = scale(geometry, "dprope-covered", 2)
     once = geometry.inv_freq * geometry.context_length >= 2 * np.pi
-    np.testing.assert_array_equal(
-        scaling.inv_freq, np.where(once, geometry.inv_freq, geometry.inv_freq / 2)
-    )
+    expected = np.where(once, geometry.inv_freq, geometry.inv_freq / 2)
+    np.testing.assert_array_equal(scaling.inv_freq, expected)
     sharp = {"ramp": "rotations", "beta_slow": 1.0, "beta_fast": 1 + 1e-12}
     yarn = scale(geometry, "yarn", 2, **sharp)
     np.testing.assert_allclose(scaling.inv_freq, yarn.inv_freq, rtol=1e-12)
     assert scaling.attention_factor == yarn.attention_factor
     shorter = scale(geometry, "dprope-covered", 2, covered_length=geometry.context_length // 4)
-    assert (
-        shorter.interpolated >= scaling.interpolated
-    ).all() and shorter.interpolated.sum() > scaling.interpolated.sum()
+    four_times = geometry.inv_freq * geometry.context_length >= 4 * 2 * np.pi
+    assert (shorter.interpolated == ~four_times).all()

@@ -1,6 +1,7 @@
 """Factors from a file are taken as they are, and a bad file is refused."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -12,23 +13,25 @@ from core.rope import scale
 from tests.core.geometries import LLAMA2
 from tests.models import random_model
 
+BY = np.linspace(1, 3, 8).tolist()
 
-@pytest.mark.parametrize("form", ["list", "factors", "long_factor"])
-def test_factors_from_a_file_are_taken_as_they_are(tmp_path, form):
+
+@pytest.mark.parametrize(
+    ("content", "attention_factor"),
+    [
+        (BY, math.sqrt(1 + math.log(2) / math.log(128))),
+        ({"factors": BY, "attention_factor": 1.25, "whatever": None}, 1.25),
+        ({"long_factor": BY, "attention_factor": 1.25}, 1.25),
+    ],
+)
+def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_factor):
     model = random_model()
     geometry = rope_geometry(model)
-    by = np.linspace(1, 3, geometry.pairs)
-    content = (
-        by.tolist()
-        if form == "list"
-        else {form: by.tolist(), "attention_factor": 1.25, "whatever": None}
-    )
-    (file := tmp_path / "f.json").write_text(json.dumps(content))
+    file = tmp_path / "f.json"
+    file.write_text(json.dumps(content))
     scaling = scale(geometry, "factors", 2, file=file)
-    np.testing.assert_allclose(scaling.inv_freq, geometry.inv_freq / by)
-    assert scaling.attention_factor == pytest.approx(
-        1.25 if form != "list" else np.sqrt(1 + np.log(2) / np.log(128))
-    )
+    np.testing.assert_allclose(scaling.inv_freq, geometry.inv_freq / BY)
+    assert scaling.attention_factor == pytest.approx(attention_factor)
     rotary = extend(model, "factors", 2, file=str(file)).model.rotary_emb
     np.testing.assert_allclose(rotary.inv_freq, scaling.inv_freq, rtol=1e-6)
     assert model.config.rope_extension["options"] == {"file": "f.json"}  # not where it lies

@@ -31,21 +31,17 @@ def test_ntk_and_llama3_are_transformers_own(geometry, factor):
 def test_mrrope_divides_step_by_step(geometry):
     """Each pair between YaRN's limits adds one equal step to log λ, or one that is larger than the
     step before."""
-    factor = 4
     yarn = scale(geometry, "yarn", 4)
     changed = np.flatnonzero(~np.isclose(yarn.inv_freq, geometry.inv_freq))
-    low, high = changed[0] - 1, np.flatnonzero(yarn.interpolated)[0]
-    uniform, progressive = ([0.0] * geometry.pairs for _ in range(2))
-    total = sum(range(1, high - low + 1))
-    for pair in range(1, geometry.pairs):
-        step = pair - low if low < pair <= high else 0
-        uniform[pair] = uniform[pair - 1] + (1 / (high - low) if step else 0)
-        progressive[pair] = progressive[pair - 1] + step / total
-    for name, exponents in (("mrrope-uni", uniform), ("mrrope-pro", progressive)):
-        scaling = scale(geometry, name, factor)
-        np.testing.assert_allclose(
-            geometry.inv_freq / scaling.inv_freq, factor ** np.array(exponents), rtol=1e-12
-        )
+    low = changed[0] - 1
+    high = np.flatnonzero(yarn.interpolated)[0]
+    steps = np.zeros(geometry.pairs)
+    steps[low + 1 : high + 1] = np.arange(1, high - low + 1)
+    for name, added in (("mrrope-uni", steps > 0), ("mrrope-pro", steps)):
+        scaling = scale(geometry, name, 4)
+        exponents = np.cumsum(added) / added.sum()
+        by = geometry.inv_freq / scaling.inv_freq
+        np.testing.assert_allclose(by, 4**exponents, rtol=1e-12)
         assert scaling.attention_factor == yarn.attention_factor
         assert (scaling.interpolated == yarn.interpolated).all()
 
@@ -62,13 +58,13 @@ def test_the_critical_base_keeps_the_pair_that_turns_once(geometry):
 
 def test_longrope2_divides_by_s_from_the_critical_pair_on():
     by = LLAMA2.inv_freq / scale(LLAMA2, "longrope2", 4).inv_freq
-    critical = np.flatnonzero(LLAMA2.wavelength > 4096)[0]  # the first that does not turn once
-    assert critical == 46
-    np.testing.assert_allclose(by[critical:], 4)
-    assert by[0] == 1 and by[23] == pytest.approx(2) and (np.diff(by[:47]) > 0).all()  # halfway: √4
-    assert (LLAMA2.inv_freq / scale(LLAMA2, "longrope2", 4, critical_pair=32).inv_freq)[
-        32
-    ] == pytest.approx(4)
+    assert LLAMA2.wavelength[45] < 4096 < LLAMA2.wavelength[46]
+    np.testing.assert_allclose(by[46:], 4)
+    assert by[0] == 1
+    assert by[23] == pytest.approx(2)  # halfway: √4
+    assert (np.diff(by[:47]) > 0).all()
+    earlier = scale(LLAMA2, "longrope2", 4, critical_pair=32)
+    np.testing.assert_allclose(LLAMA2.inv_freq[32:] / earlier.inv_freq[32:], 4)
 
 
 @ANY
@@ -84,9 +80,8 @@ def test_under_resonance_angles_repeat(geometry):
 def test_a_given_base():
     """500,000^(−1/2) is 1/707.1 in the middle pair, at every s."""
     for factor in (2, 8):
-        assert 1 / scale(LLAMA2, "abf", factor, base=500_000).inv_freq[32] == pytest.approx(
-            707.1067811865
-        )
+        inv_freq = scale(LLAMA2, "abf", factor, base=500_000).inv_freq
+        assert 1 / inv_freq[32] == pytest.approx(707.1067811865)
     with pytest.raises(InputError, match="the raised base is 10000"):
         scale(LLAMA2, "abf", 2, base=10_000)
 
@@ -95,12 +90,8 @@ def test_a_given_base():
     ("geometry", "name", "options", "count"),
     [
         (LLAMA2, "cope", {}, 20),
-        (
-            RopeGeometry(64, 1e7, 262_144),
-            "cope",
-            {"by_period": True},
-            10,
-        ),  # the example of mlx-lm's pull request 1387
+        # the example of mlx-lm's pull request 1387
+        (RopeGeometry(64, 1e7, 262_144), "cope", {"by_period": True}, 10),
         (LLAMA2, "hardclip", {"clipped": 3}, 3),
         (LLAMA2, "hardclip", {"clipped": 64}, 64),  # DroPE
     ],
@@ -111,9 +102,10 @@ def test_the_slowest_pairs_are_clipped_as_the_authors_do(geometry, name, options
     scaling = scale(geometry, name, 2, **options)
     expected = geometry.inv_freq
     for index in range(count):
-        share = (
-            math.cos(math.pi / 2 * index / (count - 1 or 1)) ** 2 if name == "cope" else 0
-        )  # (1 + cos x)/2
+        share = 0
+        if name == "cope":
+            share = math.cos(math.pi / 2 * index / (count - 1)) ** 2  # (1 + cos x)/2
         expected[geometry.pairs - count + index] *= share
     np.testing.assert_allclose(scaling.inv_freq, expected, rtol=1e-9, atol=1e-18)
-    assert scaling.attention_factor == 1 and not scaling.interpolated.any()
+    assert scaling.attention_factor == 1
+    assert not scaling.interpolated.any()
