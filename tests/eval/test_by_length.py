@@ -2,6 +2,7 @@
 batch or its cache."""
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -17,13 +18,15 @@ from tests.core.clex.made import clex_model, rotary, tokens
 from tests.models import byte_tokenizer, random_model
 
 L = 32
-FACTORS = {"short_factor": [1.0] * 8, "long_factor": [1.0 + i for i in range(8)]}
+FACTORS = {
+    "short_factor": [1.0] * 8,
+    "long_factor": [1.0 + i for i in range(8)],
+    "original_max_position_embeddings": L,
+}
 MODELS = {
     "clex": lambda: clex_model(max_position_embeddings=L),
     "dynamic": lambda: stock(L, rope_type="dynamic"),
-    "longrope": lambda: stock(
-        4 * L, rope_type="longrope", original_max_position_embeddings=L, **FACTORS
-    ),
+    "longrope": lambda: stock(4 * L, rope_type="longrope", **FACTORS),
 }
 KINDS = pytest.mark.parametrize("kind", MODELS)
 
@@ -57,8 +60,9 @@ def test_generation(monkeypatch, kind):
     model = MODELS[kind]()
     text = tokens(3 * L)[0].tolist()
     new = 2
-    prompts = [*(tuple(text[:count]) for count in (90, 20, 70, 28, 10)), (*text[:20], *text[50:70])]
-    requests = [Request(str(number), prompt, new) for number, prompt in enumerate(prompts)]
+    prompts = [text[:count] for count in (90, 20, 70, 28, 10)]
+    prompts.append(text[:20] + text[50:70])
+    requests = [Request(str(i), tuple(prompt), new) for i, prompt in enumerate(prompts)]
     answers = dict(generate(model, requests))
     for request in requests:
         ids = list(request.prompt)
@@ -80,9 +84,8 @@ def test_losses(monkeypatch, kind):
     losses = [*window_losses(model, text, spans), position_losses(model, text[: L + 2])]
     for found, (begin, end, first) in zip(losses, [*spans, (0, L + 2, 1)]):
         read = text[begin:end]
-        expected = torch.nn.functional.cross_entropy(
-            logits(model, read[:-1], len(read) - 1), read[1:], reduction="none"
-        )
+        scores = logits(model, read[:-1], len(read) - 1)
+        expected = torch.nn.functional.cross_entropy(scores, read[1:], reduction="none")
         assert found == pytest.approx(expected[first - begin - 1 :].numpy(), abs=1e-3)
     assert_unchanged(model, kind)
 
@@ -91,24 +94,17 @@ def test_losses(monkeypatch, kind):
 def test_log_likelihoods(kind):
     stem = "a preamble that all of them share, "
     model = MODELS[kind]()
-    pairs = [
-        (stem[:cut] + more, answer)
-        for cut in (3, 35)
-        for more in ("x", "yes or no")
-        for answer in (" no", " so" * 9)
-    ]
+    questions = [stem[:3] + "x", stem[:3] + "yes or no", stem + "x", stem + "yes or no"]
+    pairs = list(itertools.product(questions, (" no", " so" * 9)))
     lm = SharedPrefixLM(
         pretrained=model, tokenizer=byte_tokenizer(), batch_size=8, softmax_dtype="float32"
     )
-    found = lm.loglikelihood(
-        [Instance("loglikelihood", {}, pair, 0) for pair in pairs], disable_tqdm=True
-    )
+    requests = [Instance("loglikelihood", {}, pair, 0) for pair in pairs]
     factors = set()
-    for (context, answer), (value, _) in zip(pairs, found):
-        ids = torch.tensor(lm.tok_encode(context + answer))[-(lm.max_length + 1) :]
+    for (question, answer), (value, _) in zip(pairs, lm.loglikelihood(requests, disable_tqdm=True)):
+        ids = torch.tensor(lm.tok_encode(question + answer))[-(lm.max_length + 1) :]
         factors.add(dynamic.scale_for(model, len(ids) - 1))
         scores = logits(model, ids[:-1], len(ids) - 1).log_softmax(-1)
-        assert value == pytest.approx(
-            scores.gather(1, ids[1:, None])[-len(answer) :].sum().item(), abs=1e-2
-        )
+        expected = scores.gather(1, ids[1:, None])[-len(answer) :].sum()
+        assert value == pytest.approx(expected.item(), abs=1e-2)
     assert len(factors) >= 2 or kind == "dynamic"  # whose model reads no more than L

@@ -9,6 +9,7 @@ from eval import generation
 from eval.generation import Request, generate
 from tests.models import random_model
 
+LAYERS = ["sliding_attention", "full_attention"]
 GENERATOR = torch.Generator().manual_seed(0)
 
 
@@ -20,23 +21,29 @@ def prompts():
     """Seven prompts of different lengths; three of them begin alike."""
     start = draw(30)
     return [
-        (*start[: 15 * (number // 2) if number % 2 else 0], *draw(length))
-        for number, length in enumerate((40, 20, 7, 20, 30, 3, 20))
+        draw(40),
+        draw(20),
+        draw(7),
+        start[:15] + draw(20),
+        draw(30),
+        start + draw(3),
+        start + draw(20),
     ]
 
 
-def one_by_one(model, prompt, new, **arguments):
-    tokens = torch.tensor([prompt])
+def one_by_one(model, request):
+    """The request's answer by transformers, without what ends it."""
+    tokens = torch.tensor([request.prompt])
     out = model.generate(
         tokens,
         attention_mask=torch.ones_like(tokens),
         do_sample=False,
-        max_new_tokens=new,
+        max_new_tokens=request.max_new_tokens,
         pad_token_id=0,
-        **arguments,
-    )[0, len(prompt) :].tolist()
-    ends = {2, *arguments.get("eos_token_id", [])}
-    return [token for token in out if token not in ends]
+        eos_token_id=[2, *request.stop],
+        min_new_tokens=request.min_new_tokens,
+    )[0, len(request.prompt) :].tolist()
+    return [token for token in out if token != 2 and token not in request.stop]
 
 
 @pytest.mark.parametrize(
@@ -44,25 +51,15 @@ def one_by_one(model, prompt, new, **arguments):
     [
         ("Qwen2Config", {}),
         ("MistralConfig", {"sliding_window": 16}),
-        (
-            "Gemma3TextConfig",
-            {
-                "head_dim": 16,
-                "layer_types": ["sliding_attention", "full_attention"],
-                "sliding_window": 8,
-            },
-        ),
+        ("Gemma3TextConfig", {"layer_types": LAYERS, "sliding_window": 8, "head_dim": 16}),
     ],
 )
 def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides):
     """Each way of reading, and one by one, in batches and all at once."""
     monkeypatch.setattr(generation, "PREFILL_CHUNK", 16)
     model = extend(random_model(architecture, **overrides), "dprope", 2)
-    requests = [Request(str(i), prompt, 3 + i % 3) for i, prompt in enumerate(prompts())]
-    expected = {
-        request.key: one_by_one(model, request.prompt, request.max_new_tokens)
-        for request in requests
-    }
+    requests = [Request(str(i), tuple(each), 3 + i % 3) for i, each in enumerate(prompts())]
+    expected = {request.key: one_by_one(model, request) for request in requests}
     for cache_tokens, first_pass in ((1, 16), (100, 10**6), (10**6, 10**6)):
         monkeypatch.setattr(generation, "FIRST_PASS", first_pass)
         assert dict(generate(model, requests, cache_tokens)) == expected
@@ -74,16 +71,15 @@ def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides
 def test_stops_and_least_lengths_are_those_of_generate():
     model = random_model()
     prompt = tuple(draw(30))
-    free = one_by_one(model, prompt, 12)
-    stop = free[3]
-    requests = [
-        Request("stopped", prompt, 12, frozenset([stop])),
-        Request("later", prompt, 12, frozenset([stop]), min_new_tokens=5),
-    ]
-    answers = dict(generate(model, requests))
-    assert answers["stopped"] == free[: free.index(stop)]
-    expected = one_by_one(model, prompt, 12, eos_token_id=[2, stop], min_new_tokens=5)
-    assert answers["later"] == expected and len(expected) >= 5
+    free = one_by_one(model, Request("free", prompt, 12))
+    stop = frozenset([free[3]])
+    stopped = Request("stopped", prompt, 12, stop)
+    later = Request("later", prompt, 12, stop, min_new_tokens=5)
+    answers = dict(generate(model, [stopped, later]))
+    assert answers["stopped"] == one_by_one(model, stopped)
+    assert answers["later"] == one_by_one(model, later)
+    assert len(answers["stopped"]) <= 3
+    assert len(answers["later"]) >= 5
 
 
 def test_shared_beginnings_are_prefilled_once():
@@ -104,30 +100,29 @@ def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
     """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a
     mask."""
     model = random_model()
-    requests = [
-        Request(str(i), tuple(draw(n)), 4) for i, n in enumerate([20, 7, 20, 20, 33, 7, 20])
-    ]
+    lengths = [20, 7, 20, 20, 33, 7, 20]
+    requests = [Request(str(i), tuple(draw(length)), 4) for i, length in enumerate(lengths)]
     monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
     monkeypatch.setattr(generation, "TOGETHER", 60)
-    passes = []
-    model.register_forward_pre_hook(
-        lambda _, args, options: passes.append((args[0].shape, options)), with_kwargs=True
-    )
+    read = []
+
+    def note(_, arguments, options):
+        rows, tokens = arguments[0].shape
+        if tokens > 1:
+            read.append((rows, tokens, "attention_mask" in options))
+
+    model.register_forward_pre_hook(note, with_kwargs=True)
     dict(generate(model, requests))
-    read = [
-        (tuple(shape), "attention_mask" in options) for shape, options in passes if shape[1] > 1
-    ]
-    assert read == [((2, 7), False), ((3, 20), False), ((1, 20), False), ((1, 33), False)]
+    assert read == [(2, 7, False), (3, 20, False), (1, 20, False), (1, 33, False)]
 
 
 def test_the_batch_keeps_to_its_tokens_and_to_half_as_many_when_memory_runs_out(monkeypatch):
     model = random_model()
     decode = generation._decode
     sizes = []
-    requests = [
-        Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)
-    ]  # of 16 tokens each
-    expected = {request.key: one_by_one(model, request.prompt, 3) for request in requests}
+    # of 16 tokens each
+    requests = [Request(str(i), (5, 6, 7 + i, *range(10, 20)), 3) for i in range(9)]
+    expected = {request.key: one_by_one(model, request) for request in requests}
 
     def small_machine(model, prefix, batch):
         sizes.append(len(batch))

