@@ -14,10 +14,15 @@ from tests import processes
 def test_what_is_written_is_whole_and_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
     file = files.write(tmp_path / "deep" / "a.txt", "before")
     assert file.read_text() == "before"
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+
+    def full(*_):
+        raise OSError("full")
+
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError):
         files.write(file, b"after")
-    assert file.read_text() == "before" and list(file.parent.iterdir()) == [file]
+    assert file.read_text() == "before"
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_a_new_directory_appears_whole_or_not_at_all(tmp_path):

@@ -41,7 +41,6 @@ def by_released_code(geometry, divisor, factor):
 def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
     """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds
     of processor."""
-    interpolation, extrapolation = (
-        by_released_code(geometry, divisor, factor) for divisor in (factor, 1)
-    )
+    interpolation = by_released_code(geometry, factor, factor)
+    extrapolation = by_released_code(geometry, 1, factor)
     assert 2 * select_interpolated(interpolation, extrapolation).sum() == n_hat
