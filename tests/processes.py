@@ -27,9 +27,8 @@ def fork(work: Callable[[], object]) -> int:
         return child
     status = 1
     gc.freeze()  # else each collection would go through all that was there before
-    tqdm.set_lock(
-        threading.RLock()
-    )  # else all copies share one, which stays locked where a kill meets its holder
+    # else all copies share one, which stays locked where a kill meets its holder
+    tqdm.set_lock(threading.RLock())
     try:
         work()
         status = 0
@@ -48,9 +47,8 @@ def command(module: str, *arguments, environment: dict[str, str] | None = None) 
 
     def work() -> None:
         os.environ |= environment or {}
-        AcceleratorState._reset_state(
-            reset_partial_state=True
-        )  # of what this process has run before
+        # of what this process has run before
+        AcceleratorState._reset_state(reset_partial_state=True)
         sys.argv = [module, *map(str, arguments)]
         command_line.run(importlib.import_module(module).main)
 

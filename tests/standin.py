@@ -9,8 +9,11 @@ import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-FILE = re.compile(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
-API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree)/[^/]+(?:/(.*))?)?")
+NAME = "(?P<name>[^/]+/[^/]+)"
+FILE = re.compile(rf"/((?P<datasets>datasets)/)?{NAME}/resolve/[^/]+/(?P<file>.+)")
+API = re.compile(
+    rf"/api/(?P<kind>models|datasets)/{NAME}(/revision/[^/]+|(?P<tree>/tree/[^/]+(/(?P<under>.*))?))?"
+)
 
 
 class Hub:
@@ -24,10 +27,15 @@ class Hub:
     """
 
     def __init__(self, commits: dict[str, str]) -> None:
-        self.commits, self.folders, self.tokens, self.asked = commits, {}, {}, []
-        self.silent, self.busy, self.ended = False, None, threading.Event()
-        handler = type("Handler", (_Handler,), {"hub": self})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.commits = commits
+        self.folders = {}
+        self.tokens = {}
+        self.asked = []
+        self.silent = False
+        self.busy = None
+        self.ended = threading.Event()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self.server.hub = self
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
@@ -39,7 +47,8 @@ class Hub:
     def add(self, kind: str, name: str, folder: Path, token: str | None = None) -> None:
         """Serve a directory as "models" or "datasets" NAME; to who has the token, where one is
         given."""
-        self.folders[kind, name], self.tokens[kind, name] = folder, token
+        self.folders[kind, name] = folder
+        self.tokens[kind, name] = token
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -52,79 +61,70 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
-        if self.hub.silent:
+        hub = self.server.hub
+        if hub.silent:
             self.close_connection = True
-            self.hub.ended.wait()
+            hub.ended.wait()
             return
         path = unquote(urlsplit(self.path).path)
-        self.hub.asked.append((self.command, path))
-        if match := API.fullmatch(path):
-            kind, name, what, under = match.groups()
+        hub.asked.append((self.command, path))
+        if match := FILE.fullmatch(path):
+            kind = match["datasets"] or "models"
         else:
-            match = FILE.fullmatch(path)
-            kind, name, what, under = match[1] or "models", match[2], match[4], None
-        if name == self.hub.busy:
+            match = API.fullmatch(path)
+            kind = match["kind"]
+        name = match["name"]
+        folder = hub.folders.get((kind, name))
+        if name == hub.busy:
             self._send(429)
-        elif (kind, name) not in self.hub.folders:
+        elif folder is None:
             self._refuse(401, "RepoNotFound")
         elif match.re is FILE:
-            self._file(kind, name, what)
+            self._file(folder / match["file"], hub.commits[name], hub.tokens[kind, name])
+        elif match["tree"]:
+            under = folder / (match["under"] or "")
+            self._send_json([_entry(folder, file) for file in _files(under)])
         else:
-            self._listing(name, self.hub.folders[kind, name], what, under)
+            siblings = [{"rfilename": str(file.relative_to(folder))} for file in _files(folder)]
+            self._send_json({"id": name, "sha": hub.commits[name], "siblings": siblings})
 
-    def _file(self, kind, name, path):
-        file, commit = self.hub.folders[kind, name] / path, self.hub.commits[name]
-        token, given = self.hub.tokens[kind, name], self.headers.get("Authorization")
+    def _file(self, file, commit, token):
+        given = self.headers.get("Authorization")
         if token and given != f"Bearer {token}":
             self._refuse(403 if given else 401, "GatedRepo")
         elif not file.is_file():
             self._refuse(404, "EntryNotFound", commit)
         else:
             content = file.read_bytes()
-            self._send(
-                200,
-                content,
-                {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": commit},
-            )
-
-    def _listing(self, name, folder, what, under):
-        files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-        if what == "tree":
-            entries = [
-                _entry(folder, file)
-                for file in files
-                if file.is_relative_to(folder / (under or ""))
-            ]
-            self._send(200, json.dumps(entries).encode())
-        else:
-            siblings = [{"rfilename": str(file.relative_to(folder))} for file in files]
-            self._send(
-                200,
-                json.dumps(
-                    {"id": name, "sha": self.hub.commits[name], "siblings": siblings}
-                ).encode(),
-            )
+            tag = hashlib.sha256(content).hexdigest()
+            self._send(200, content, {"ETag": f'"{tag}"', "X-Repo-Commit": commit})
 
     def _refuse(self, status, code, commit=""):
-        self._send(
-            status, b"", {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit}
-        )
+        why = {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit}
+        self._send(status, headers=why)
+
+    def _send_json(self, content):
+        self._send(200, json.dumps(content).encode())
 
     def _send(self, status, content=b"", headers=None):
         self.send_response(status)
-        for key, value in {**(headers or {}), "Content-Length": len(content)}.items():
-            self.send_header(key, str(value))
+        self.send_header("Content-Length", str(len(content)))
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
 
 
+def _files(folder):
+    return [file for file in sorted(folder.rglob("*")) if file.is_file()]
+
+
 def _entry(folder, file):
     content = file.read_bytes()
-    digest = hashlib.sha1(content).hexdigest()
     return {
         "type": "file",
         "path": str(file.relative_to(folder)),
-        "oid": digest,
+        "oid": hashlib.sha1(content).hexdigest(),
         "size": len(content),
     }
