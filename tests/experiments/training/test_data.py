@@ -39,13 +39,13 @@ def text_of(item):
 
 
 def test_every_book_comes_once_in_an_order_of_the_seed(folder):
-    orders = set()
-    for seed in range(6):
+    def titles(seed):
         books = list(Corpus(str(folder)).books(seed))
         assert {book.title: book.text for book in books} == TEXTS
-        orders.add("".join(book.title for book in books))
-        assert books == list(Corpus(str(folder)).books(seed))
-    assert len(orders) > 1
+        return [book.title for book in books]
+
+    assert titles(0) == titles(0)
+    assert any(titles(0) != titles(seed) for seed in range(1, 6))
 
 
 def test_sequences_are_cut_from_one_book_each_and_come_again_in_another_order(folder, tmp_path):
@@ -158,10 +158,8 @@ def test_a_file_that_is_no_text_is_refused_by_name(name, tmp_path):
 def test_rows_and_files_without_text_are_no_books(tmp_path):
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "none.parquet")
     assert list(Corpus(str(tmp_path)).books(0)) == []
-    rows = pa.table(
-        {"text": pa.array(["one", None, "", "two"]).dictionary_encode(), "title": [7, 8, 9, None]}
-    )
-    pq.write_table(rows, tmp_path / "some.parquet")
+    rows = {"text": ["one", None, "", "two"], "title": [7, 8, 9, None]}
+    pq.write_table(pa.table(rows), tmp_path / "some.parquet")
     (tmp_path / "upper.TXT").write_text("three")
     books = {book.title: book.text for book in Corpus(str(tmp_path)).books(0)}
     assert books == {"7": "one", "some 3": "two", "upper": "three"}

@@ -173,7 +173,7 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
     def poisoned(self, model, inputs, *rest, **options):
         if self.state.global_step == 2 and self._micro_batch == 1:
             with torch.no_grad():
-                model.get_input_embeddings().weight[inputs["input_ids"][0, 0]] = float("nan")
+                model.get_input_embeddings().weight.fill_(float("nan"))
         return original(self, model, inputs, *rest, **options)
 
     monkeypatch.setattr(Trainer, "compute_loss", poisoned)
@@ -200,14 +200,16 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
     [
         (["--method", "clex", "--factor", "1"], "above 1"),
         (["--method", "pi", "yarn"], "one method"),
-        (["--output", str(ROOT / "core")], "holds no training run"),
-        (["--results", str(RESULTS)], "the model's suite trains"),
+        (["--output", ROOT / "core"], "holds no training run"),
+        (["--results", RESULTS], "the model's suite trains"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, change, sentence):
     status, _, err = finetuned(*change)
-    assert status == 2 and sentence in err and len(err.strip().splitlines()) == 1
-    assert not (tmp_path / "out").exists() and not (tmp_path / "out.unfinished").exists()
+    assert status == 2
+    assert sentence in err
+    assert len(err.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_where_memory_runs_out_it_goes_on_with_fewer_sequences_at_a_time(
