@@ -11,9 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 NAME = "(?P<name>[^/]+/[^/]+)"
 FILE = re.compile(rf"/((?P<datasets>datasets)/)?{NAME}/resolve/[^/]+/(?P<file>.+)")
-API = re.compile(
-    rf"/api/(?P<kind>models|datasets)/{NAME}(/revision/[^/]+|(?P<tree>/tree/[^/]+(/(?P<under>.*))?))?"
-)
+WHAT = r"(/revision/[^/]+|(?P<tree>/tree/[^/]+(/(?P<under>.*))?))?"
+API = re.compile(rf"/api/(?P<kind>models|datasets)/{NAME}{WHAT}")
 
 
 class Hub:

@@ -14,7 +14,8 @@ from core.geometry import RopeGeometry
 
 GEOMETRY = RopeGeometry(8, 10000.0, 64)
 THETA = GEOMETRY.inv_freq
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 NO_NUMBERS = (None, "64", True, NAN, INF, -INF, [64], {}, 1j, object())
 NO_ARRAYS = (None, "θ", [NAN], [INF], [None], [[1.0], [1.0, 2.0]], [1j], {}, [True], object())
 P = np.full((4, 360), 1 / 360)

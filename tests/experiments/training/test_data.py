@@ -152,7 +152,8 @@ def test_a_file_that_is_no_text_is_refused_by_name(name, tmp_path):
     (folder / "good.txt").write_text("abcdefghij" * 7)
     BAD[name](folder / name)
     sentence = refusal(folder, tmp_path, steps=20)
-    assert name in sentence and "\n" not in sentence
+    assert name in sentence
+    assert "\n" not in sentence
 
 
 def test_rows_and_files_without_text_are_no_books(tmp_path):
