@@ -1,5 +1,5 @@
-"""What lies in a folder beyond/, if it is there: the paper's part of a package imports it by
-listing alone."""
+"""Modules by their names: what lies in a folder beyond/, which the paper's part imports by listing
+alone, and what takes seconds to import."""
 
 import importlib
 import importlib.util
@@ -31,3 +31,17 @@ def module(name: str) -> ModuleType | None:
     parent = name.rpartition(".")[0]
     exists = (not parent or module(parent)) and importlib.util.find_spec(name)
     return importlib.import_module(name) if exists else None
+
+
+class _Later(ModuleType):
+    def __getattr__(self, name: str) -> object:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def later(name: str) -> ModuleType:
+    """The module of this dotted name, imported when something of it is first used.
+
+    It stands for `import` at the top of a file whose command line is to be read at once, for what
+    imports torch or transformers.
+    """
+    return _Later(name)

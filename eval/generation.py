@@ -22,7 +22,6 @@ that may be generated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import torch
@@ -32,6 +31,7 @@ from transformers import Cache, GenerationConfig, PreTrainedModel
 from core.errors import InputError, NonFiniteError
 from core.huggingface.dynamic import at_length, scale_for
 from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
+from eval.request import Request
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as
 # matrix products stay efficient. Attention without a cache skips the triangle, so a prompt that
@@ -47,25 +47,6 @@ GPU_TOKENS = 131072
 LEAST_SHARED = (
     1 / 8
 )  # of a prompt; sharing less saves less than reading the rest over a cache costs
-
-
-@dataclass(frozen=True)
-class Request:
-    """A prompt to continue.
-
-    Attributes:
-        key: names the sample.
-        prompt: its token ids; at least one.
-        max_new_tokens: the most tokens to generate.
-        stop: token ids that end the continuation, besides the model's own; they are not returned.
-        min_new_tokens: how many tokens to generate before one of these may end it.
-    """
-
-    key: str
-    prompt: tuple[int, ...]
-    max_new_tokens: int
-    stop: frozenset[int] = frozenset()
-    min_new_tokens: int = 0
 
 
 @torch.inference_mode()

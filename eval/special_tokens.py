@@ -9,11 +9,14 @@ last answers another question.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tokenizers.processors import TemplateProcessing
-from transformers import PreTrainedTokenizerBase
 
 from core.errors import InputError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _EMBEDDINGS = "embeddings"  # an attribute of a tokenizer: for how many ids its model has embeddings
 
