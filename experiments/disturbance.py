@@ -19,6 +19,7 @@ import numpy as np
 
 from core import rope
 from core.angles import angle_distribution
+from core.discovery import later
 from core.disturbance import EPSILON, disturbance, select_interpolated
 from core.geometry import RopeGeometry
 from core.released_code import angle_distribution_float32, inv_freq_float32
@@ -119,6 +120,8 @@ def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.n
     return count(np.array(inv_freq), length)
 
 
+base_model = later("experiments.kit.base_model")
+
 LEGEND = f"""
 n̂: dimensions whose inverse frequency is divided by s.
 released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with
@@ -168,11 +171,7 @@ def model_of(name: str) -> Model:
     it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
-    from experiments.kit.base_model import (
-        BaseModel,
-    )  # imports transformers, to read its configuration
-
-    base = BaseModel(name)
+    base = base_model.BaseModel(name)
     return Model(base.folder, name, base.geometry, factors=(2,))
 
 

@@ -20,17 +20,19 @@ import numpy as np
 
 from core import discovery, files, rope
 from core.angles import angle_distribution
+from core.discovery import later
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
-from core.extend import check_checkpoint, export, extend, extend_checkpoint
-from core.huggingface import card, serving
-from core.huggingface.configuration import EXTENSION, text_config
-from core.huggingface.embedding import config_geometry
-from core.huggingface.rotation import skeleton
 from core.rope import RopeGeometry, RopeScaling, scale
 from experiments import base_models
 from experiments.kit import command_line
-from experiments.kit.base_model import BaseModel
+
+extension = later("core.extend")
+card = later("core.huggingface.card")
+configuration = later("core.huggingface.configuration")
+rotation = later("core.huggingface.rotation")
+serving = later("core.huggingface.serving")
+base_model = later("experiments.kit.base_model")
 
 
 def main() -> None:
@@ -40,24 +42,22 @@ def main() -> None:
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
     arguments = parser.parse_args()
-    method, factor, options = (
-        arguments.method,
-        arguments.factor,
-        command_line.method_options(arguments),
-    )
+    method = arguments.method
+    factor = arguments.factor
+    options = command_line.method_options(arguments)
     if arguments.output:
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
         print(f"written: {extended_gguf(arguments, method, factor, **options)}")
         return
-    base = BaseModel(arguments.model)
-    geometry = config_geometry(base.config)
-    in_memory = base.gguf_file or base.source == "random" or rope.get(method).start
+    base = base_model.BaseModel(arguments.model)
+    geometry = base.stated_geometry
+    in_memory = base.gguf_file or rope.get(method).start
     source = base.snapshot() if arguments.output and not in_memory else None
     if source:
-        check_checkpoint(source, arguments.output)
+        extension.check_checkpoint(source, arguments.output)
     length = f"L = {geometry.context_length:,} tokens"
-    if hasattr(text_config(base.config), EXTENSION):
+    if hasattr(configuration.text_config(base.config), configuration.EXTENSION):
         print(f"note: it was extended before; this starts anew from its first {length}.")
     if geometry.frequencies is not None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
@@ -67,13 +67,14 @@ def main() -> None:
     }
     print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
     if not (in_memory or rope.get(method).by_length):
-        extended = extend(skeleton(base.config), method, factor, **options).config
+        skeleton = rotation.skeleton(base.config)
+        extended = extension.extend(skeleton, method, factor, **options).config
         print("\nwithout a copy:", serving.commands(base.source, base.config, extended), sep="\n")
     if source:
-        extend_checkpoint(source, arguments.output, method, factor, **options)
+        extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:
-        model = base.load()
-        export(extend(model, method, factor, **options), arguments.output, base.stock_tokenizer())
+        model = extension.extend(base.load(), method, factor, **options)
+        extension.export(model, arguments.output, base.stock_tokenizer())
     if arguments.output:
         print(f"\nwritten: {arguments.output}")
 

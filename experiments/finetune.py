@@ -21,26 +21,36 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from transformers.utils import is_flash_attn_2_available
-
-from core import clex, files, rope
+from core import files, rope
+from core.discovery import later
 from core.errors import InputError
-from core.extend import extend
-from core.huggingface.embedding import rope_geometry
 from experiments import suites
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
-from experiments.kit.base_model import DROPOUT, computed
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.suites.suite import Suite
-from experiments.training import attention, budget, checkpoint, launch
 from experiments.training.corpus import Corpus
-from experiments.training.output import Output
-from experiments.training.packing import pack
-from experiments.training.trainer import Trainer, default_dtype, training_arguments
+
+if TYPE_CHECKING:
+    from experiments.kit.base_model import BaseModel
+    from experiments.training.output import Output
+
+torch = later("torch")
+clex = later("core.clex")
+extend = later("core.extend")
+embedding = later("core.huggingface.embedding")
+attention = later("experiments.training.attention")
+base_model = later("experiments.kit.base_model")
+budget = later("experiments.training.budget")
+checkpoint = later("experiments.training.checkpoint")
+launch = later("experiments.training.launch")
+outputs = later("experiments.training.output")
+packing = later("experiments.training.packing")
+trainers = later("experiments.training.trainer")
+transformers_utils = later("transformers.utils")
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
@@ -51,7 +61,6 @@ class FineTune(Experiment):
     """Escapes the common loop: what it makes is a checkpoint, and its record says how the training
     went."""
 
-    __doc__ = __doc__
     name = "finetune"
     unit = "training loss in nats per token, of the first step and of the last tenth"
     methods = rope.PROPOSED
@@ -121,31 +130,33 @@ class FineTune(Experiment):
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
         option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
+    def __init__(self, arguments: argparse.Namespace, base: BaseModel) -> None:
+        super().__init__(arguments, base)
+        self.results = arguments.results or records.OWN
+
     def run(self) -> None:
         """Train, unless the checkpoint exists, and write its record."""
+        given = self.arguments
         method, options = self.setting()
-        training, length = self.training(), self.length
-        steps = self.arguments.steps or training.steps.get(self.factor)
+        training = self.training()
+        steps = given.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
-        if length < 2:
+        if self.length < 2:
             raise InputError(
                 "a sequence of one token has nothing to predict; give a longer --length."
             )
-        rate = self.default.other_rate(self.arguments.learning_rate)
-        name = records.run_name(method, self.factor, options, self.arguments.seed, rate)
+        rate = self.default.other_rate(given.learning_rate)
+        name = records.run_name(method, self.factor, options, given.seed, rate)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}", flush=True)
-        if self.arguments.dry_run:
-            gpus, size = (
-                self.arguments.gpus or torch.cuda.device_count(),
-                budget.sizes(self.base.architecture),
-            )
-            print(budget.report(size, training, length, steps, gpus, self.arguments.memory))
+        if given.dry_run:
+            sizes = budget.sizes(self.base.architecture)
+            gpus = given.gpus or torch.cuda.device_count()
+            print(budget.report(sizes, training, self.length, steps, gpus, given.memory))
             return
 
-        self.results = self.arguments.results or records.OWN
         if self.results.resolve() == records.RESULTS and not self.of_suite(name):
             raise InputError(
                 f"{self.results} holds what the model's suite trains, alone; give another "
@@ -154,38 +165,15 @@ class FineTune(Experiment):
         self.base.check_access()
         budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
         corpus = Corpus(training.corpus)
-        settings = {
-            "scale": self.base.folder,
-            "experiment": self.name,
-            "method": method,
-            "factor": float(self.factor),
-            "options": options,
-            "seed": self.arguments.seed,
-            **({"rate": rate} if rate else {}),  # it is in the run's name, too
-            "length": length,
-            "steps": steps,
-            **{
-                key: value
-                for key, value in dataclasses.asdict(training).items()
-                if key not in _FREE
-            },
-            "data": corpus.source
-            if corpus.source == "books"
-            else corpus.fingerprint,  # its content, not its path
-            "model": self.base.provenance,
-            **{
-                name: rate
-                for name, rate in self.base.config.to_dict().items()
-                if name.endswith(DROPOUT) and rate
-            },
-            **computed(self.base.geometry, method, self.factor, options),
-            **texts.bos_for_record(self.bos),
-        }
-        settings = json.loads(json.dumps(settings, default=str))  # as it is when read from a file
-        settings["identity"] = records.identity(**settings)
-        output = Output(self.arguments.output or CHECKPOINTS / self.base.folder / name, settings)
+        facts = self.run_facts(method, options, rate=rate, training=training, steps=steps)
+        # The data's content, not its path.
+        facts["data"] = corpus.source if corpus.source == "books" else corpus.fingerprint
+        facts |= self.model_facts(method, options)
+        facts = json.loads(json.dumps(facts, default=str))  # as it is when read from a file
+        facts["identity"] = records.identity(**facts)
+        output = outputs.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
-        is_recorded = records.is_done(record, settings, self.arguments.replace)
+        is_recorded = records.is_done(record, facts, given.replace)
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
             if first:
@@ -199,6 +187,42 @@ class FineTune(Experiment):
         if first and not is_recorded:
             print(output.path)
             self.record(output.facts(), record)
+
+    def run_facts(
+        self, method: str, options: dict, *, rate: float | None, training: Training, steps: int
+    ) -> dict:
+        """What the run's files say of its settings.
+
+        Args:
+            rate: a learning rate that is in the run's name.
+        """
+        facts = {
+            "scale": self.base.folder,
+            "experiment": self.name,
+            "method": method,
+            "factor": float(self.factor),
+            "options": options,
+            "seed": self.arguments.seed,
+        }
+        if rate:
+            facts["rate"] = rate
+        facts |= {"length": self.length, "steps": steps}
+        settings = dataclasses.asdict(training)
+        return facts | {name: settings[name] for name in settings if name not in _FREE}
+
+    def model_facts(self, method: str, options: dict) -> dict:
+        """What they say of the model that is trained."""
+        dropout = {
+            name: value
+            for name, value in self.base.config.to_dict().items()
+            if name.endswith(base_model.DROPOUT) and value
+        }
+        return {
+            "model": self.base.provenance,
+            **dropout,
+            **records.computed(self.base.geometry, method, self.factor, options),
+            **texts.bos_for_record(self.bos),
+        }
 
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they
@@ -285,10 +309,10 @@ class FineTune(Experiment):
         if (
             training.dtype == "bfloat16"
             and torch.cuda.is_available()
-            and default_dtype() != "bfloat16"
+            and trainers.default_dtype() != "bfloat16"
         ):
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
-        return dataclasses.replace(training, dtype=training.dtype or default_dtype())
+        return dataclasses.replace(training, dtype=training.dtype or trainers.default_dtype())
 
     def train(self, output: Output, training: Training, corpus: Corpus) -> None:
         """Train to the end; one process that runs out of memory goes on with fewer sequences from
@@ -330,41 +354,40 @@ class FineTune(Experiment):
         """Train from the last checkpoint, or from the start, to the end; every process calls
         this."""
         settings = output.settings
-        arguments = training_arguments(
-            training, settings["steps"], settings["seed"], output.unfinished
-        )
+        length = settings["length"]
+        batch = settings["batch"]
+        steps = settings["steps"]
+        seed = settings["seed"]
+        arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
         with output.held():
             if output.is_done:  # another command finished it meanwhile
                 return
-            amount = settings["length"], settings["batch"], settings["steps"], settings["seed"]
             cache = self.results.resolve().parent / "runs" / "data"
-            data = pack(corpus, self.base.tokenizer, *amount, cache, self.bos)
+            data = packing.pack(
+                corpus, self.base.tokenizer, length, batch, steps, seed, cache, self.bos
+            )
             manifest = output.begin(data.facts["sha256"])
-            sharded_bf16 = (
-                arguments.deepspeed and arguments.bf16
-            )  # ZeRO keeps a float32 master copy of its own
+            # ZeRO keeps a float32 master copy of its own.
+            sharded_bf16 = arguments.deepspeed and arguments.bf16
             model = self.base.load("bfloat16" if sharded_bf16 else "float32")
-            torch.manual_seed(
-                settings["seed"]
-            )  # newly initialised matrices are the same in every process
+            torch.manual_seed(seed)  # newly initialised matrices are the same in every process
             if start := rope.get(settings["method"]).start:
-                model = start(model, rope_geometry(model), settings["factor"])
+                model = start(model, embedding.rope_geometry(model), settings["factor"])
             else:
-                model = extend(model, settings["method"], settings["factor"], **settings["options"])
+                options = settings["options"]
+                model = extend.extend(model, settings["method"], settings["factor"], **options)
             if sharded_bf16:
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            if (
-                arguments.bf16 and is_flash_attn_2_available()
-            ):  # sequences are packed, so no mask is needed
-                model.set_attn_implementation("flash_attention_2")
-            elif arguments.bf16 and arguments.use_cpu and attention.fits(model, settings["length"]):
+            if arguments.bf16 and transformers_utils.is_flash_attn_2_available():
+                model.set_attn_implementation("flash_attention_2")  # packed, so without a mask
+            elif arguments.bf16 and arguments.use_cpu and attention.fits(model, length):
                 attention.install(model)
-            trainer = Trainer(model, arguments, data, manifest)
+            trainer = trainers.Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {
                 "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-                "tokens": settings["length"] * settings["batch"] * settings["steps"],
-                "epochs": round(settings["batch"] * settings["steps"] / data.facts["sequences"], 3),
+                "tokens": length * batch * steps,
+                "epochs": round(batch * steps / data.facts["sequences"], 3),
                 "data_facts": data.facts,
                 "ran_on": trainer.ran_on(),
             }

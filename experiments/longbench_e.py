@@ -11,7 +11,7 @@ longer than the window minus 500 tokens are cut in the middle.
 from __future__ import annotations
 
 from eval import hub, longbench
-from eval.generation import Request
+from eval.request import Request
 from experiments.kit import command_line, records
 from experiments.kit.command_line import (
     count,
@@ -20,11 +20,11 @@ from experiments.kit.command_line import (
     none_or_more,
     option,
 )
+from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
 
 
 class LongBenchE(Generation):
-    __doc__ = __doc__
     name = "longbench_e"
     unit = "score in percent, by length of the prompt in words"
 
@@ -62,29 +62,21 @@ class LongBenchE(Generation):
         )
         LongBenchE.add_prompt_options(parser)
 
-    def settings(self) -> dict:
+    def prepare(self) -> Prepared:
         given = self.arguments
-        tasks = [task for task in longbench.TASKS if task in given.tasks]
-        settings = {"tasks": tasks, "window": given.window} | records.benchmark(self.benchmark)
-        if (
-            given.margin != longbench.MARGIN or given.new_tokens
-        ):  # these differ from the benchmark's
-            settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
-        return settings | self.chat
-
-    def samples(self) -> dict[str, dict]:
         samples = {}
-        for task in self.arguments.tasks:
-            for number, sample in enumerate(
-                longbench.load(task, self.benchmark)[: self.arguments.limit]
-            ):
-                samples[f"{task}/{number}"] = sample
-        return samples
-
-    def data(self) -> dict:
-        return super().data() | (
-            {} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]}
-        )
+        for task in given.tasks:
+            of_task = longbench.load(task, self.benchmark)[: given.limit]
+            samples |= {f"{task}/{number}": sample for number, sample in enumerate(of_task)}
+        settings = {
+            "tasks": [task for task in longbench.TASKS if task in given.tasks],
+            "window": given.window,
+            **records.benchmark(self.benchmark),
+        }
+        if given.margin != longbench.MARGIN or given.new_tokens:  # they differ from the benchmark's
+            settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
+        revision = {} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]}
+        return self.prompts(samples, settings, **revision)
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = longbench.TASKS[key.split("/")[0]]
@@ -107,12 +99,12 @@ class LongBenchE(Generation):
             "score": longbench.score(task, prediction, sample["answers"], sample["all_classes"])
         }
 
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+    def summary(self, values: dict[str, dict]) -> dict:
         rows = [
             {
                 "task": key.split("/")[0],
                 "id": key,
-                "length": self.content[key]["length"],
+                "length": self.prepared.samples[key]["length"],
                 "score": value["score"],
             }
             for key, value in values.items()

@@ -9,17 +9,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from core.discovery import later
 from core.errors import check_choice
-from eval import hub, open_llm
+from eval import hub
+from eval.open_llm_files import TASKS
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
-from experiments.kit.experiment import Experiment
+from experiments.kit.experiment import Experiment, Prepared
+
+open_llm = later("eval.open_llm")
 
 
 class OpenLLM(Experiment):
-    __doc__ = __doc__
     name = "open_llm"
     unit = "score in percent"
 
@@ -38,7 +41,7 @@ class OpenLLM(Experiment):
             str,
             "TASK",
             "benchmarks (default: all four)",
-            list(open_llm.TASKS),
+            list(TASKS),
             several=True,
         )
         option(
@@ -56,70 +59,61 @@ class OpenLLM(Experiment):
             "at most N examples per prompt (default: the paper's)",
         )
 
-    def settings(self) -> dict:
-        for task in self.arguments.tasks:
-            check_choice(task, "task", open_llm.TASKS)
-        fewer = {} if self.arguments.shots is None else {"shots": self.arguments.shots}
-        return records.benchmark(self.benchmark) | fewer
-
-    def samples(self) -> dict[str, str]:
-        """The hash of what each document asks."""
+    def prepare(self) -> Prepared:
+        """A sample is a document: the hash of what it asks."""
+        given = self.arguments
         samples = {}
-        for task in self.arguments.tasks:
-            keys = open_llm.documents(task, self.benchmark, self.arguments.limit)
-            samples |= open_llm.content_hashes(task, keys, self.benchmark, self._shots(task))
-        return samples
-
-    def data(self) -> dict:
-        """By benchmark, the number of its documents and a hash of what is asked."""
-        facts = {}
-        for task in self.arguments.tasks:
-            documents = self._of(task, self.content)
-            facts[task] = {
-                "documents": len(documents),
-                "sha256": records.identity(documents=documents),
+        data = {}
+        for task in given.tasks:
+            check_choice(task, "task", TASKS)
+            keys = open_llm.documents(task, self.benchmark, given.limit)
+            of_task = open_llm.content_hashes(task, keys, self.benchmark, self._shots(task))
+            samples |= of_task
+            data[task] = {
+                "documents": len(of_task),
+                "sha256": records.identity(documents=of_task),
             }
             if self.benchmark is None:
-                facts[task]["revision"] = hub.REVISIONS[open_llm.TASKS[task].hub]
-        return facts
+                data[task]["revision"] = hub.REVISIONS[TASKS[task].hub]
+        settings = records.benchmark(self.benchmark)
+        if given.shots is not None:
+            settings["shots"] = given.shots
+        return Prepared(samples, settings, data)
 
-    def check(self, run: dict, keys: list[str]) -> None:
-        for task in self.arguments.tasks:
-            of_task = self._of(task, dict.fromkeys(keys))
-            open_llm.check(self.base.tokenizer, task, of_task, self.benchmark, self._shots(task))
+    def requests(self, keys: list[str], context_length: int) -> list[tuple[str, list[str]]]:
+        """The documents' keys by task."""
+        by_task = self._by_task(keys)
+        for task, of_task in by_task.items():
+            how = {"data": self.benchmark, "shots": self._shots(task)}
+            open_llm.check(self.base.tokenizer, task, of_task, **how)
+        return list(by_task.items())
 
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        model = self.extended(run)
-        for task in self.arguments.tasks:
-            if of_task := self._of(task, dict.fromkeys(keys)):
-                how = {"data": self.benchmark, "shots": self._shots(task)}
-                yield from open_llm.evaluate(model, self.base.tokenizer, task, of_task, **how)
+    def measure(self, model, requests: list) -> Iterator[tuple[str, dict]]:
+        for task, keys in requests:
+            how = {"data": self.benchmark, "shots": self._shots(task)}
+            yield from open_llm.evaluate(model, self.base.tokenizer, task, keys, **how)
 
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
-        by_task = {
-            task: [value["score"] for value in self._of(task, values).values()]
-            for task in self.arguments.tasks
-        }
-        rows = [
-            {"task": task, "score": score} for task, scores in by_task.items() for score in scores
-        ]
+    def summary(self, values: dict[str, dict]) -> dict:
+        rows = []
         # Each document's score, so that methods can be paired: they differ by less than documents
         # do.
-        by_document = {
-            task: [round(score, 4) for score in scores] for task, scores in by_task.items()
-        }
+        by_document = {}
+        for task, keys in self._by_task(values).items():
+            scores = [values[key]["score"] for key in keys]
+            rows += [{"task": task, "score": score} for score in scores]
+            by_document[task] = [round(score, 4) for score in scores]
         return {"scores": open_llm.aggregate(rows), "by_document": by_document}
 
-    def _shots(self, task: str) -> int | None:
-        return (
-            None
-            if self.arguments.shots is None
-            else min(self.arguments.shots, open_llm.TASKS[task].shots)
-        )
+    def _by_task(self, keys: Iterable[str]) -> dict[str, list[str]]:
+        """The keys of each task that has some, in the order of --tasks."""
+        by_task: dict[str, list[str]] = {task: [] for task in self.arguments.tasks}
+        for key in keys:
+            by_task[key.split("/")[0]].append(key)
+        return {task: of_task for task, of_task in by_task.items() if of_task}
 
-    @staticmethod
-    def _of(task: str, by_key: dict) -> dict:
-        return {key: value for key, value in by_key.items() if key.split("/")[0] == task}
+    def _shots(self, task: str) -> int | None:
+        given = self.arguments.shots
+        return None if given is None else min(given, TASKS[task].shots)
 
 
 main = OpenLLM.main

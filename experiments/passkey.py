@@ -13,45 +13,41 @@ import itertools
 from collections import defaultdict
 
 from eval import passkey
-from eval.generation import Request
 from eval.intervals import accuracy_interval
+from eval.request import Request
 from experiments.kit import command_line
 from experiments.kit.command_line import count, option
-from experiments.kit.generation import Generation
+from experiments.kit.experiment import Prepared
+from experiments.kit.generation import Generation, merged
 
 
 class Passkey(Generation):
-    __doc__ = __doc__
     name = "passkey"
     unit = "share of keys that are found"
 
     @staticmethod
     def add_options(parser) -> None:
         lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
-        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
+        command_line.add_lengths_argument(parser, lengths)
         option(parser, "--depths", count, "N", "number of depths of the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
         Passkey.add_prompt_options(parser, "lengths")
 
-    def settings(self) -> dict:
+    def prepare(self) -> Prepared:
+        given = self.arguments
         quarter = self.context_length * self.factor / 4
-        lengths = self.arguments.lengths or [round(quarter * count) for count in range(1, 6)]
-        fitting = {
-            "lengths": self.that_fit("--lengths", lengths),
-            "depths": self._depths,
-            "keys": self.arguments.keys,
-        }
-        return fitting | self.chat
-
-    @property
-    def _depths(self) -> list[float]:
-        return [i / max(self.arguments.depths - 1, 1) for i in range(self.arguments.depths)]
-
-    def drawn(self, length: int) -> dict[str, dict]:
+        lengths = given.lengths or [round(quarter * count) for count in range(1, 6)]
+        depths = [i / max(given.depths - 1, 1) for i in range(given.depths)]
         encode = functools.partial(self.encoded, begun=passkey.BEGUN)
-        grid = itertools.product(self._depths, range(self.arguments.keys))
-        samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
-        return {sample.key: vars(sample) for sample in samples}
+
+        def of_length(length: int) -> dict[str, dict]:
+            grid = itertools.product(depths, range(given.keys))
+            samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
+            return {sample.key: vars(sample) for sample in samples}
+
+        fitting = self.that_fit("--lengths", lengths, of_length)
+        settings = {"lengths": list(fitting), "depths": depths, "keys": given.keys}
+        return self.prompts(merged(fitting), settings)
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         return Request(key, self.encoded(sample["prompt"], passkey.BEGUN), passkey.MAX_NEW_TOKENS)
@@ -59,9 +55,10 @@ class Passkey(Generation):
     def score(self, key: str, sample: dict, prediction: str) -> dict:
         return {"score": passkey.score(prediction, sample["answer"]), "tokens": sample["tokens"]}
 
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+    def summary(self, values: dict[str, dict]) -> dict:
         """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens."""
-        cells, lengths = defaultdict(list), defaultdict(list)
+        cells = defaultdict(list)
+        lengths = defaultdict(list)
         for key, value in values.items():
             length, depth, _ = key.split("/")
             cells[int(length), float(depth)].append(value["score"])

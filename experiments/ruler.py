@@ -15,21 +15,21 @@ import functools
 from core import files
 from core.errors import check_choice
 from eval import ruler
-from eval.generation import Request
+from eval.request import Request
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
-from experiments.kit.generation import Generation
+from experiments.kit.experiment import Prepared
+from experiments.kit.generation import Generation, merged
 
 
 class Ruler(Generation):
-    __doc__ = __doc__
     name = "ruler"
     unit = "score in percent, by length"
 
     @staticmethod
     def add_options(parser) -> None:
         lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
-        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
+        command_line.add_lengths_argument(parser, lengths)
         option(
             parser,
             "--tasks",
@@ -43,30 +43,34 @@ class Ruler(Generation):
         option(parser, "--seed", seed, "N", "seed of the generator", 42)
         Ruler.add_prompt_options(parser, "tasks")
 
-    def settings(self) -> dict:
-        for task in self.arguments.tasks:
+    def prepare(self) -> Prepared:
+        given = self.arguments
+        for task in given.tasks:
             check_choice(task, "task", ruler.TASKS)
-        tasks = self.that_fit(
-            "--tasks", [task for task in ruler.TASKS if task in self.arguments.tasks]
-        )
-        seeded = {"samples": self.arguments.samples, "seed": self.arguments.seed}
-        return {"lengths": self._lengths, "tasks": tasks, **seeded, **self.chat}
+        lengths = given.lengths or [self.context_length * times for times in (1, 2, 4)]
 
-    @property
-    def _lengths(self) -> list[int]:
-        return self.arguments.lengths or [self.context_length * times for times in (1, 2, 4)]
+        def of_task(task: str) -> dict[str, dict]:
+            return {
+                f"{length}/{task}/{sample['index']}": sample
+                for length in lengths
+                for sample in self._kept(task, length)
+            }
 
-    def drawn(self, task: str) -> dict[str, dict]:
-        return {
-            f"{length}/{task}/{sample['index']}": sample
-            for length in self._lengths
-            for sample in self._kept(task, length)
+        tasks = [task for task in ruler.TASKS if task in given.tasks]
+        fitting = self.that_fit("--tasks", tasks, of_task)
+        settings = {
+            "lengths": lengths,
+            "tasks": list(fitting),
+            "samples": given.samples,
+            "seed": given.seed,
         }
+        return self.prompts(merged(fitting), settings)
 
     def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens
         takes minutes."""
-        count, first = self.arguments.samples, self.arguments.seed
+        count = self.arguments.samples
+        first = self.arguments.seed
         setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
         setting |= {"tokenizer": self.base.provenance["tokenizer"]}
         name = records.identity(**setting, code=records.code_hash(records.program(self.name)))
@@ -92,7 +96,7 @@ class Ruler(Generation):
         score = ruler.score(key.split("/")[1], prediction, sample["references"])
         return {"score": score, "tokens": sample["length"]}
 
-    def summary(self, run: dict, values: dict[str, dict]) -> dict:
+    def summary(self, values: dict[str, dict]) -> dict:
         rows = []
         for key, value in values.items():
             length, task, index = key.split("/")

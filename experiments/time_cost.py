@@ -19,30 +19,35 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.stats import quantile_test
 from tqdm import tqdm
 
 from core import rope
+from core.discovery import later
 from core.errors import InputError
-from core.extend import extend
 from experiments.kit import command_line, journal, records
-from experiments.kit.base_model import computed, options_for_record
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.training.loss import HeadLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+torch = later("torch")
+extend = later("core.extend")
+training_loss = later("experiments.training.loss")
 
 LEAST = 10  # the least number of rounds
 
-Work = Callable[[torch.nn.Module, torch.Tensor], None]
+Work = Callable[["PreTrainedModel", "Tensor"], None]
 
 
 class TimeCost(Experiment):
     """Escapes the common loop: methods are timed side by side, and all go into one record."""
 
-    __doc__ = __doc__
     name = "time_cost"
 
     @staticmethod
@@ -66,7 +71,8 @@ class TimeCost(Experiment):
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats
         rounds."""
-        given, settings = self.arguments, self.comparison()
+        given = self.arguments
+        settings = self.comparison()
         if given.length < 2:
             raise InputError("--length is below 2; give at least two tokens.")
         if rope.TIME_REFERENCE not in [method for method, _ in settings]:
@@ -87,7 +93,7 @@ class TimeCost(Experiment):
             "factor": self.factor,
             "methods": list(compared),
             "model": self.base.provenance,
-            "dtype": given.dtype,
+            "dtype": self.dtype,
             "length": given.length,
             "repeats": given.repeats,
             "precision": given.precision,
@@ -95,7 +101,7 @@ class TimeCost(Experiment):
         }
         geometry = self.base.geometry
         run["computed"] = {
-            name: computed(geometry, method, self.factor, options)
+            name: records.computed(geometry, method, self.factor, options)
             for name, (method, options) in compared.items()
         }
         file = self.to_measure(run, f"s={self.factor:g}")
@@ -137,7 +143,7 @@ class TimeCost(Experiment):
         random.Random(turn).shuffle(names)
         for name in names:
             method, options = compared[name]
-            extend(model, method, self.factor, **options)
+            extend.extend(model, method, self.factor, **options)
             _forward(model, tokens)  # warm the caches, which extending has cooled
             seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
         return seconds
@@ -157,7 +163,11 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
             seconds, of_pi = (
                 np.array([row[which][phase] for row in rounds]) for which in (name, reference)
             )
-            row = {"run": name, "method": method, "options": options_for_record(method, options)}
+            row = {
+                "run": name,
+                "method": method,
+                "options": records.stated_options(method, options),
+            }
             row |= {"again": name.endswith("_again"), "phase": phase}
             row |= {"seconds": float(np.median(seconds)), "rounds": len(rounds)}
             rows.append(row | _median_ratio(seconds / of_pi))
@@ -180,7 +190,7 @@ def _median_ratio(values: np.ndarray) -> dict[str, float]:
     }
 
 
-def _seconds(work, model, tokens: torch.Tensor) -> float:
+def _seconds(work, model, tokens: Tensor) -> float:
     _finish()
     started = time.perf_counter()
     work(model, tokens)
@@ -196,9 +206,9 @@ def training_step(model, saving: bool = False) -> Work:
     """
     if saving:
         model.activation_checkpointing_enable({"use_reentrant": False})
-        head_loss = HeadLoss(model)
+        head_loss = training_loss.HeadLoss(model)
 
-    def step(model, tokens: torch.Tensor) -> None:
+    def step(model, tokens: Tensor) -> None:
         model.train()  # CLEX solves its ODE anew in every training step
         if saving:
             loss = head_loss(model, {"input_ids": tokens}, tokens) / tokens.numel()
@@ -211,9 +221,9 @@ def training_step(model, saving: bool = False) -> Work:
     return step
 
 
-@torch.inference_mode()
-def _forward(model, tokens: torch.Tensor) -> None:
-    model(tokens, use_cache=False, logits_to_keep=1)
+def _forward(model, tokens: Tensor) -> None:
+    with torch.inference_mode():
+        model(tokens, use_cache=False, logits_to_keep=1)
 
 
 def _finish() -> None:

@@ -80,9 +80,10 @@ ALLOWED = {
 
 
 def imported(file) -> list[str]:
-    """The dotted names that a file imports; relative ones begin with dots."""
-    names = []
-    for node in ast.walk(ast.parse(file.read_text())):
+    """The dotted names that a file imports, at once or later; relative ones begin with dots."""
+    text = file.read_text()
+    names = re.findall(r"\blater\(\"([\w.]+)\"\)", text)
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             names += [module, *(f"{module}.{alias.name}" for alias in node.names)]

@@ -66,7 +66,7 @@ class Model:
     Attributes:
         title: the model's name in tables and figures.
         source: a hub name, or "package:NAME/FILE.gguf" for weights in a Python package, or
-            "repository:PATH" for a directory of this repository, or "random".
+            "repository:PATH" for a directory of this repository.
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the paper's n̂ by factor, see :func:`papers_n_hat`.
@@ -74,8 +74,7 @@ class Model:
             t = 0 is measured without training, and a fine-tune that states neither t nor n̂ uses
             n̂.
         training: the settings of fine-tuning.
-        architecture: a Llama's sizes, so that a dry run needs neither weights nor network; they
-            define the model "random".
+        architecture: a Llama's sizes, so that a dry run needs neither weights nor network.
         gpu_dtype: the default dtype for evaluating its models on a GPU; None for float32.
     """
 

@@ -12,22 +12,28 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
 
 from core import rope
+from core.discovery import later
 from core.errors import InputError
-from core.extend import extend
-from core.huggingface.rotation import skeleton
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
-from eval.position_loss import position_losses
 from experiments import base_models
 from experiments.base_models.model import Model, papers_n_hat
 from experiments.kit import command_line, texts
-from experiments.kit.base_model import BaseModel
 from experiments.suites.suite import Setting, flags
+
+if TYPE_CHECKING:
+    from experiments.kit.base_model import BaseModel
+
+base_model = later("experiments.kit.base_model")
+extend = later("core.extend")
+position_loss = later("eval.position_loss")
+rotation = later("core.huggingface.rotation")
 
 EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 
@@ -39,23 +45,27 @@ def main() -> None:
     command_line.add_dtype_argument(parser)
     texts.add_arguments(parser)
     arguments = parser.parse_args()
-    name, factor = arguments.model, arguments.factor
-    base = BaseModel(name, as_it_is=True)
+    name = arguments.model
+    factor = arguments.factor
+    base = base_model.BaseModel(name, as_it_is=True)
     if base.training:
         raise InputError(
             f"{name} was fine-tuned to fit {base.training['method']}; give the model before."
         )
     books = different(texts.chosen(arguments))
     settings = expressible(base, factor)
-    length, context_length = round(base.context_length * factor), base.context_length
+    context_length = base.context_length
+    length = round(context_length * factor)
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
     model = base.load(base.chosen_dtype(arguments.dtype))
     losses = []
     for method, options in tqdm(settings, unit="method"):
-        extend(model, method, factor, **options)
-        losses.append(np.stack([position_losses(model, ids, length) for ids in tokens]))
+        extend.extend(model, method, factor, **options)
+        losses.append(
+            np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
+        )
     rows = ranked(
         [
             {
@@ -90,12 +100,13 @@ def expressible(base: BaseModel, factor: float) -> list[Setting]:
     """Every setting that needs no training and that the model's configuration can express."""
     geometry = base.geometry
     rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
-    model, settings = skeleton(base.config), []
+    model = rotation.skeleton(base.config)
+    settings = []
     for method, options in Model("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(
         factor
     ):
         try:
-            extend(model, method, factor, **options)
+            extend.extend(model, method, factor, **options)
             settings.append((method, options))
         except InputError as error:
             print(f"note: {method} is left out: {error}", file=sys.stderr)

@@ -23,24 +23,24 @@ from __future__ import annotations
 import dataclasses
 
 from core import rope
+from core.discovery import later
 from core.errors import InputError
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
 from experiments.kit import command_line, records, texts
-from experiments.kit.base_model import computed
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.experiment import Experiment
 from experiments.kit.journal import Journal
 from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+
+packing = later("experiments.training.packing")
 
 
 class Learned(Experiment):
     """Escapes the common loop: its steps depend on each other, and a line of the journal is a
     step."""
 
-    __doc__ = __doc__
     name = "learned"
     methods = None
 
@@ -85,7 +85,8 @@ class Learned(Experiment):
         )
 
     def run(self) -> None:
-        given, method = self.arguments, self.arguments.start
+        given = self.arguments
+        method = given.start
         settings = Learning(
             **{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)}
         )
@@ -107,7 +108,8 @@ class Learned(Experiment):
             self.context_length, length
         )  # refuses a length that cannot be divided into blocks
 
-        library, corpus = texts.chosen(given), Corpus(given.corpus)
+        library = texts.chosen(given)
+        corpus = Corpus(given.corpus)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -117,8 +119,8 @@ class Learned(Experiment):
             "seed": given.seed,
             "length": length,
             "model": self.base.provenance,
-            **computed(self.base.geometry, method, self.factor, {}),
-            "dtype": given.dtype,
+            **records.computed(self.base.geometry, method, self.factor, {}),
+            "dtype": self.dtype,
             "data": corpus.source
             if corpus.source == "books"
             else corpus.fingerprint,  # its content, not its path
@@ -133,7 +135,7 @@ class Learned(Experiment):
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = pack(
+        data = packing.pack(
             corpus,
             self.base.tokenizer,
             length,

@@ -15,25 +15,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from tqdm import tqdm
-from transformers import PreTrainedModel
-from transformers.modeling_layers import GradientCheckpointingLayer
 
-from core.beyond.learned_factors import Factors, learning
+from core.discovery import later
 from core.errors import NonFiniteError
-from core.extend import extend
 from core.geometry import RopeGeometry, RopeScaling
 from core.rope import ORIGINAL
 from eval.intervals import mean_interval
-from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
 from experiments.kit import texts
 from experiments.kit.journal import Journal
-from experiments.training.loss import HeadLoss
-from experiments.training.packing import PackedSequences
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
+    from experiments.training.loss import HeadLoss
+    from experiments.training.packing import PackedSequences
+
+torch = later("torch")
+extend = later("core.extend")
+learned_factors = later("core.beyond.learned_factors")
+modeling_layers = later("transformers.modeling_layers")
+position_loss = later("eval.position_loss")
+training_loss = later("experiments.training.loss")
 
 PATIENCE = 5  # the held-out loss must improve within so many evaluations,
 LEAST = 0.001  # by more than so many nats
@@ -47,7 +55,8 @@ class Learning:
     Attributes:
         steps: the most steps.
         batch: sequences per step.
-        learning_rate: Adam's learning rate until the loss is flat, in moves of :class:`Factors`.
+        learning_rate: Adam's learning rate until the loss is flat, in moves of
+            :class:`core.beyond.learned_factors.Factors`.
         evaluate_every: steps between evaluations.
     """
 
@@ -78,7 +87,7 @@ def is_flat(losses: list[float]) -> bool:
 
 def held_out(
     tokenizer, library: list[texts.Book], count: int, length: int, bos: Sequence[int] = ()
-) -> list[tuple[str, torch.Tensor]]:
+) -> list[tuple[str, Tensor]]:
     """`count` evenly spaced sequences with `length` tokens to score from the second half of each
     text, with its title.
 
@@ -116,11 +125,12 @@ class Learner:
         journal: Journal,
     ) -> None:
         self.model, self.geometry, self.settings = model, geometry, settings
-        self._factors, self._journal = Factors(geometry, start), journal
+        self._factors = learned_factors.Factors(geometry, start)
+        self._journal = journal
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
 
     def learn(
-        self, data: PackedSequences, sequences: list[tuple[str, torch.Tensor]], length: int
+        self, data: PackedSequences, sequences: list[tuple[str, Tensor]], length: int
     ) -> dict:
         """Learn to the end, and return the results for a record, with `losses` and `gradient_norms`
         by step.
@@ -132,12 +142,12 @@ class Learner:
         settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
         step, falls_from, converged = 0, None, False
         # Start from a model without scaling, whatever its configuration said before.
-        extend(self.model, ORIGINAL, length / self.geometry.context_length)
+        extend.extend(self.model, ORIGINAL, length / self.geometry.context_length)
         with (
-            learning(self.model, self._factors),
+            learned_factors.learning(self.model, self._factors),
             tqdm(total=settings.steps, desc="learning", unit="step") as bar,
         ):
-            head = HeadLoss(self.model)
+            head = training_loss.HeadLoss(self.model)
             while True:
                 end = None if falls_from is None else falls_from + settings.falling
                 if step % settings.evaluate_every == 0 or step == end:
@@ -217,11 +227,13 @@ class Learner:
             self._factors.moves.copy_(state.pop("moves"))
         self._optimizer.state[self._factors.moves] = {"step": torch.tensor(float(steps)), **state}
 
-    def _evaluate(self, sequences: list[tuple[str, torch.Tensor]], length: int) -> dict:
+    def _evaluate(self, sequences: list[tuple[str, Tensor]], length: int) -> dict:
         """The held-out loss in nats per token within L, beyond L and overall, with intervals over
         blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
-        losses = np.array([position_losses(self.model, tokens, length) for _, tokens in sequences])
+        losses = np.array(
+            [position_loss.position_losses(self.model, ids, length) for _, ids in sequences]
+        )
         losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block
         ranges = {"within": losses[:, :first], "beyond": losses[:, first:], "all": losses}
@@ -235,9 +247,8 @@ _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in
 def _recomputing(model: PreTrainedModel) -> Iterator[None]:
     """Inside the context, each layer's activations are recomputed in the backward pass, to save
     memory."""
-    layers = [
-        module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)
-    ]
+    kind = modeling_layers.GradientCheckpointingLayer
+    layers = [module for module in model.modules() if isinstance(module, kind)]
     model.activation_checkpointing_enable({"use_reentrant": False})
     # transformers recomputes only in training mode. The modules inside stay in evaluation mode,
     # without dropout.

@@ -14,16 +14,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from core.discovery import later
 from eval.intervals import mean_interval
-from eval.position_loss import position_losses
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
-from experiments.kit.experiment import Experiment
+from experiments.kit.experiment import Experiment, Prepared
+
+position_loss = later("eval.position_loss")
 
 
 class LossByPosition(Experiment):
-    __doc__ = __doc__
     name = "loss_by_position"
     unit = "mean loss in nats per token, by position"
 
@@ -33,47 +34,38 @@ class LossByPosition(Experiment):
         excerpts = "excerpts of L' tokens of each text, one after the other from its beginning"
         option(parser, "--excerpts", count, "N", excerpts, 1)
 
-    def settings(self) -> dict:
-        divisions(
-            self.context_length, self.extended_length
-        )  # refuses a length that has no equal blocks
-        excerpts = {"excerpts": self.arguments.excerpts} if self.arguments.excerpts > 1 else {}
-        return {"length": self.extended_length} | excerpts | texts.bos_for_record(self.bos)
-
-    def suffix(self) -> str:
-        return f"_books={len(self.books)}" + (
-            f"_excerpts={self.arguments.excerpts}" if self.arguments.excerpts > 1 else ""
-        )
-
-    def data(self) -> dict:
-        self.books = texts.chosen(self.arguments)
-        self.refuse_training_text(texts.hashes(self.books))
-        return {book.title: book.sha256 for book in self.books}
-
-    def samples(self) -> dict[str, tuple]:
-        """(the excerpt's name, its tokens); the first excerpt of a book has the book's own title as
-        its name."""
-        length, samples = self.extended_length, {}
-        for book in self.books:
-            for number in range(self.arguments.excerpts):
-                excerpt = f" ({number})" if number else ""
+    def prepare(self) -> Prepared:
+        """A sample is an excerpt: its name and its tokens. The first of a book has the book's
+        title as its name."""
+        count = self.arguments.excerpts
+        length = self.extended_length
+        divisions(self.context_length, length)  # refuses a length that has no equal blocks
+        books = self.scored_texts()
+        samples = {}
+        for book in books:
+            for number in range(count):
                 tokens = texts.sequence(self.base.tokenizer, book, length, self.bos, number)
-                samples[f"{book.title} {book.sha256[:12]}{excerpt}"] = (
-                    book.title + excerpt,
-                    tokens,
-                )
-        return samples
+                excerpt = f" ({number})" if number else ""
+                key = f"{book.title} {book.sha256[:12]}{excerpt}"
+                samples[key] = (book.title + excerpt, tokens)
+        settings = {"length": length}
+        suffix = f"_books={len(books)}"
+        if count > 1:
+            settings["excerpts"] = count
+            suffix += f"_excerpts={count}"
+        settings |= texts.bos_for_record(self.bos)
+        data = {book.title: book.sha256 for book in books}
+        return Prepared(samples, settings, data, suffix)
 
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, list[float]]]:
+    def measure(self, model, requests: list) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
-        model = self.extended(run)
-        for key in keys:
-            _, tokens = self.content[key]
-            losses = position_losses(model, tokens, self.extended_length)
+        for key, (_, tokens) in requests:
+            losses = position_loss.position_losses(model, tokens, self.extended_length)
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
-    def summary(self, run: dict, values: dict[str, list[float]]) -> dict:
-        blocks = {self.content[key][0]: value for key, value in values.items()}
+    def summary(self, values: dict[str, list[float]]) -> dict:
+        samples = self.prepared.samples
+        blocks = {samples[key][0]: value for key, value in values.items()}
         return scores(blocks, self.context_length, self.extended_length)
 
 

@@ -22,10 +22,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
-from huggingface_hub import try_to_load_from_cache
 from safetensors import safe_open
-from tokenizers import Tokenizer, decoders, pre_tokenizers
-from tokenizers import models as tokenizer_models
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -122,8 +119,7 @@ class BaseModel:
 
     @functools.cached_property
     def source(self) -> str:
-        """The first argument of from_pretrained: a directory or a name on the hub; "random" for
-        random weights.
+        """The first argument of from_pretrained: a directory or a name on the hub.
 
         Raises:
             InputError: a package is missing, or it is a GGUF file.
@@ -157,11 +153,7 @@ class BaseModel:
     @property
     def on_hub(self) -> bool:
         """Whether it is read from the hub."""
-        return (
-            self.source != "random"
-            and not Path(self.source).is_absolute()
-            and not Path(self.source).exists()
-        )
+        return not Path(self.source).is_absolute() and not Path(self.source).exists()
 
     @property
     def pin(self) -> dict:
@@ -200,8 +192,6 @@ class BaseModel:
 
     @functools.cached_property
     def _config(self) -> PreTrainedConfig:
-        if self.source == "random":
-            return self.architecture
         self.check_access()
         directory = Path(self.source)
         if (directory / "config.json").is_file():
@@ -243,17 +233,24 @@ class BaseModel:
     def geometry(self) -> RopeGeometry:
         """The pre-training geometry, from the configuration alone; InputError if no method can
         extend the model."""
-        return self.model.geometry if self.model else config_geometry(self.config)
+        return self.model.geometry if self.model else self.stated_geometry
+
+    @property
+    def stated_geometry(self) -> RopeGeometry:
+        """The geometry that its configuration states; InputError if no method can extend it."""
+        return config_geometry(self.config)
 
     @functools.cached_property
     def extends(self) -> bool:
         """Whether a method can extend it: others may have scaled its RoPE."""
-        if not self.model:
-            self.config  # noqa: B018 (what is wrong with the configuration itself is refused)
+        if self.model:
+            return True
+        config = self.config  # what is wrong with the configuration itself is refused
         try:
-            return bool(self.geometry)
+            config_geometry(config)
         except InputError:
             return False
+        return True
 
     @property
     def context_length(self) -> int:
@@ -331,9 +328,7 @@ class BaseModel:
         configuration."""
         if not self.on_hub or self.pin:
             return self.pin.get("revision")
-        self.config  # noqa: B018 (which brings it into the cache)
-        cached = try_to_load_from_cache(self.source, "config.json")
-        return Path(cached).parent.name if isinstance(cached, str) else None
+        return getattr(self.config, "_commit_hash", None)
 
     def _content(self) -> dict[str, str]:
         """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""
@@ -405,8 +400,7 @@ class BaseModel:
         """The ids that end its answers: those of generation_config.json, if there is one, else its
         configuration's."""
         with contextlib.suppress(OSError):  # there is none
-            if self.source != "random":
-                return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
+            return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
         return model_stops(GenerationConfig.from_model_config(self.config))
 
     @functools.cached_property
@@ -418,9 +412,6 @@ class BaseModel:
 
     def stock_tokenizer(self) -> PreTrainedTokenizerBase:
         """Its tokenizer, as it is saved beside a model; no weights are loaded."""
-        if self.source == "random":
-            return byte_tokenizer()
-        self.config  # noqa: B018 (which says what is wrong with the checkpoint)
         try:
             if self.gguf_file:  # AutoTokenizer would parse the file a second time
                 return PreTrainedTokenizerFast.from_pretrained(
@@ -438,12 +429,6 @@ class BaseModel:
             InputError: it cannot be loaded, or its configuration states no context length.
         """
         config, arguments = self.config, self.pin
-        if self.source == "random":
-            torch.manual_seed(0)
-            # from_config would draw other weights under ZeRO-3.
-            return (
-                transformers.LlamaForCausalLM(config).to(getattr(torch, dtype)).eval().to(device())
-            )
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
             arguments = {
@@ -486,18 +471,6 @@ class BaseModel:
             )
         clex.restore(model, self.source)
         return model.eval().to(device())
-
-
-def byte_tokenizer() -> PreTrainedTokenizerBase:
-    """A tokenizer for models without their own: one token per byte and an end of text, 257 in
-    all."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = Tokenizer(
-        tokenizer_models.BPE({token: i for i, token in enumerate(["</s>", *alphabet])}, [])
-    )
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    backend.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>", pad_token="</s>")
 
 
 def own_name(model: str) -> str:
@@ -560,32 +533,6 @@ def _tensors_hash(paths: list[Path]) -> str:
         whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
     return whole.hexdigest()
-
-
-def options_for_record(method: str, options: dict) -> dict:
-    """A method's options as a record states them: a path by its last part only, because it may
-    move."""
-    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
-
-
-def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
-    """What identifies what a method computes: θ and the attention factor in seven digits, the same
-    on every machine.
-
-    One that learns is identified by the content of the file that its options name, if any.
-    """
-    if rope.get(method).start:
-        paths = rope.named_files(method, options)
-        return {
-            name: files.sha256(path / clex.FILE if path.is_dir() else path)
-            for name, path in paths.items()
-        }
-    scaling = rope.scale(geometry, method, factor, **options)
-    return {
-        "scaling": records.identity(
-            values=[f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)]
-        )
-    }
 
 
 def _training(directory: Path) -> dict | None:

@@ -25,10 +25,34 @@ class UsageError(InputError):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence, like all other errors here."""
+    """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat."""
 
     def error(self, message: str) -> None:
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
+
+    def parse_known_args(self, args=None, namespace=None):
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args([_hyphenated(word) for word in words], namespace)
+
+    def read(self) -> tuple[argparse.Namespace, dict]:
+        """The value of every option, and of those alone that the command line states."""
+        values = [action.dest for action in self._actions if action.default != argparse.SUPPRESS]
+        open_options = dict.fromkeys(values, _LEFT_OPEN)
+        found = vars(self.parse_args(namespace=argparse.Namespace(**open_options)))
+        stated = {name: value for name, value in found.items() if value is not _LEFT_OPEN}
+        defaults = {name: self.get_default(name) for name in open_options}
+        return argparse.Namespace(**defaults | stated), stated
+
+
+_LEFT_OPEN = object()
+
+
+def _hyphenated(word: str) -> str:
+    """A word of a command line, with hyphens for the underscores in the name of an option."""
+    name, equals, value = word.partition("=")
+    if name.startswith("--"):
+        name = name.replace("_", "-")
+    return name + equals + value
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -36,7 +60,8 @@ class Help(argparse.RawDescriptionHelpFormatter):
     None."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        if action.default in (None, False, argparse.SUPPRESS):
+        unset = action.default is None or action.default is False
+        if unset or action.default == argparse.SUPPRESS:
             return action.help
         shown = (
             " ".join(map(str, action.default))
@@ -57,6 +82,13 @@ class Distinct(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class Ascending(Distinct):
+    """Takes several different values in any order."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        super().__call__(parser, namespace, sorted(values), option_string)
+
+
 def option(
     to,
     name: str,
@@ -71,9 +103,16 @@ def option(
     to.add_argument(name, type=type, metavar=metavar, default=default, help=text, **how)
 
 
-def parser(module_doc: str, **arguments) -> argparse.ArgumentParser:
+def parser(module_doc: str, **arguments) -> Parser:
     """An argument parser whose help is the module's docstring."""
     return Parser(description=module_doc, formatter_class=Help, **arguments)
+
+
+def add_lengths_argument(to: argparse.ArgumentParser, text: str) -> None:
+    """Add --lengths."""
+    to.add_argument(
+        "--lengths", nargs="+", type=count, action=Ascending, metavar="TOKENS", help=text
+    )
 
 
 def number(text: str) -> float:
@@ -152,24 +191,59 @@ def add_method_arguments(
     else:
         to.add_argument("--method", default=method, help=f"one of {names}")
     add_factor_argument(to)
-    group = to.add_argument_group(
-        "options of the methods (each begins with the methods that take it)"
+    of_methods = rope.all_options()
+    lines = []
+    for name in rope.METHODS:
+        flags = [_flag(option) for option in of_methods if name in of_methods[option].methods]
+        if flags:
+            lines.append(f"{name:20} {' '.join(flags)}")
+    group = to.add_argument_group("options of the methods", "\n".join(lines))
+    text = "The options of the methods, each with the methods that take it."
+    explained = parser(text, add_help=False, usage=argparse.SUPPRESS)
+    for name, option in of_methods.items():
+        _add_method_option(group, name, option, help=argparse.SUPPRESS)
+        _add_method_option(explained, name, option, help=_explanation(option))
+    what = "explain the options of the methods"
+    to.add_argument("--help-methods", action=Explains, of=explained, help=what)
+
+
+class Explains(argparse.Action):
+    """Prints the help of another parser, and ends the program."""
+
+    def __init__(self, *names, of: argparse.ArgumentParser, **arguments) -> None:
+        super().__init__(*names, nargs=0, default=argparse.SUPPRESS, **arguments)
+        self.of = of
+
+    def __call__(self, parser, *_) -> None:
+        self.of.print_help()
+        parser.exit()
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _explanation(option: rope.Option) -> str:
+    """What a method's option does, after the methods that take it."""
+    shown = " ".join(option.default) if option.several else option.default
+    default = f" (default {shown})" if shown not in (None, False, "") else ""
+    text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
+    return f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
+
+
+def _add_method_option(
+    to: argparse._ActionsContainer, name: str, option: rope.Option, help: str
+) -> None:
+    if option.type is bool:
+        to.add_argument(_flag(name), action="store_true", default=None, help=help)
+        return
+    to.add_argument(
+        _flag(name),
+        type=option.type,
+        metavar=option.type.__name__.upper(),
+        nargs="+" if option.several else None,
+        help=help,
     )
-    for name, option in rope.all_options().items():
-        shown = " ".join(option.default) if option.several else option.default
-        default = f" (default {shown})" if shown not in (None, False, "") else ""
-        text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-        flag, help = (
-            f"--{name.replace('_', '-')}",
-            f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%"),
-        )
-        if option.type is bool:
-            group.add_argument(flag, action="store_true", default=None, help=help)
-        else:
-            count = "+" if option.several else None
-            group.add_argument(
-                flag, type=option.type, metavar=option.type.__name__.upper(), nargs=count, help=help
-            )
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
@@ -209,8 +283,7 @@ def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
     if not arguments.method and (options := method_options(arguments)):
         raise UsageError(
-            f"--{next(iter(options)).replace('_', '-')} is an option of a method; give --method, "
-            f"too."
+            f"{_flag(next(iter(options)))} is an option of a method; give --method, too."
         )
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from core import discovery
 from core.errors import DoesNotFit, InputError, in_one_line
 from eval import special_tokens
-from eval.generation import Request, generate
+from eval.request import Request
 from experiments.kit import processes, records
-from experiments.kit.command_line import SKIPPED
-from experiments.kit.experiment import Experiment
+from experiments.kit.command_line import SKIPPED, option
+from experiments.kit.experiment import Experiment, Prepared, content_of
 
+generation = discovery.later("eval.generation")
 SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, where it is there
 
 
 class Generation(Experiment):
-    """Samples are prompts that the model continues; a subclass states what is asked and how an
+    """Samples are prompts that the model continues; a subclass says what is asked and how an
     answer scores."""
 
     @staticmethod
@@ -31,7 +33,7 @@ class Generation(Experiment):
                 those out.
         """
         if SERVING:
-            SERVING.add_argument(parser)
+            option(parser, "--endpoint", SERVING.address, "URL", SERVING.HELP)
         parser.add_argument(
             "--chat", action="store_true", help="ask in the tokenizer's own chat template"
         )
@@ -40,54 +42,66 @@ class Generation(Experiment):
                 "--fitting", action="store_true", help=f"leave out the {items} that do not fit"
             )
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        dtype = arguments.dtype
-        super().__init__(arguments)
-        if getattr(arguments, "endpoint", None):
-            self.serving = SERVING.Serving(self, dtype)
-
-    def drawn(self, item) -> dict:
-        """The samples of an item of the benchmark by key; DoesNotFit if it does not fit."""
-        raise NotImplementedError
-
-    def that_fit(self, option: str, items: list) -> list:
-        """The items of the benchmark whose samples fit: with --fitting those that do, else all.
+    def request(self, key: str, sample, context_length: int) -> Request:
+        """What the model is asked.
 
         Args:
-            option: that names the items.
+            context_length: that of the model with the run's method, in tokens.
+        """
+        raise NotImplementedError
+
+    def score(self, key: str, sample, prediction: str) -> dict:
+        """The value of a sample: its score, and whatever the summary needs."""
+        raise NotImplementedError
+
+    # What every experiment of this kind has.
+
+    def __init__(self, arguments: argparse.Namespace, base) -> None:
+        super().__init__(arguments, base)
+        if getattr(arguments, "endpoint", None):
+            self.serving = SERVING.Serving(self)
+
+    def prompts(self, samples: dict, settings: dict, **data) -> Prepared:
+        """What is asked, in the template with --chat.
+
+        Args:
+            data: what else identifies the samples.
+        """
+        ends = {"ends": sorted(self.base.stops)}  # the tokens that end an answer
+        return Prepared(
+            samples=samples,
+            settings=settings | self.chat,
+            data=content_of(samples) | ends | data,
+            suffix="_chat" if self.chats else "",
+        )
+
+    def that_fit(self, named_by: str, items: list, samples: Callable[..., dict]) -> dict[Any, dict]:
+        """The samples of each item of the benchmark: with --fitting of those that fit, else of all.
+
+        Args:
+            named_by: the option that names the items.
+            samples: makes those of an item, or raises DoesNotFit.
 
         Raises:
             InputError: some do not fit; it names all of them, and what would be left.
         """
-        if "fitting" not in vars(self):
-            self.fitting, unfit = {}, {}
-            for item in items:
-                try:
-                    self.fitting[item] = self.drawn(item)
-                except DoesNotFit as error:
-                    unfit[item] = str(error).removesuffix(".")
-            if unfit and not (self.arguments.fitting and self.fitting):
-                left = (
-                    f", which leaves {option} {' '.join(map(str, self.fitting))}"
-                    if self.fitting
-                    else ""
-                )
-                reason = next(iter(unfit.values()))
-                raise InputError(
-                    f"{reason} (of {option}, {', '.join(map(str, unfit))} do not fit{left})."
-                )
-            if processes.rank()[0] == 0:
-                for item, reason in unfit.items():
-                    print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
-        return list(self.fitting)
-
-    def samples(self) -> dict:
-        self.settings()
-        return {key: sample for drawn in self.fitting.values() for key, sample in drawn.items()}
-
-    def data(self) -> dict:
-        """The samples, and the tokens that end an answer."""
-        return super().data() | {"ends": sorted(self.base.stops)}
+        fitting = {}
+        unfit = {}
+        for item in items:
+            try:
+                fitting[item] = samples(item)
+            except DoesNotFit as error:
+                unfit[item] = str(error).removesuffix(".")
+        if unfit and not (self.arguments.fitting and fitting):
+            left = f", which leaves {named_by} {' '.join(map(str, fitting))}" if fitting else ""
+            reason = next(iter(unfit.values()))
+            raise InputError(
+                f"{reason} (of {named_by}, {', '.join(map(str, unfit))} do not fit{left})."
+            )
+        if processes.rank()[0] == 0:
+            for item, reason in unfit.items():
+                print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
+        return fitting
 
     @property
     def chats(self) -> bool:
@@ -103,14 +117,8 @@ class Generation(Experiment):
         """
         if not self.chats:
             return {}
-        return {
-            "chat": records.identity(
-                template=self.base.tokenizer.chat_template, empty=self._in_template("")
-            )
-        }
-
-    def suffix(self) -> str:
-        return "_chat" if self.chats else ""
+        template = self.base.tokenizer.chat_template
+        return {"chat": records.identity(template=template, empty=self._in_template(""))}
 
     def encoded(self, prompt: str, begun: str = "", chat: bool = True) -> tuple[int, ...]:
         """The token ids of a prompt, with --chat its question in the template, and then the
@@ -152,34 +160,31 @@ class Generation(Experiment):
             f"the chat template of {self.base.name} fails ({reason}); leave --chat out."
         )
 
-    def request(self, key: str, sample: dict, context_length: int) -> Request:
-        """What the model is asked.
-
-        Args:
-            context_length: that of the model with the run's method, in tokens.
-        """
-        raise NotImplementedError
-
-    def score(self, key: str, sample: dict, prediction: str) -> dict:
-        """The value of a sample: its score, and whatever the summary needs."""
-        raise NotImplementedError
-
-    def check(self, run: dict, keys: list[str]) -> None:
-        """Makes the requests, which must fit what the server takes, if there is one."""
-        self.requests = [self.request(key, self.content[key], self.run_length(run)) for key in keys]
-        for request in self.requests:
+    def requests(self, keys: list[str], context_length: int) -> list[Request]:
+        """The prompts of these samples, which must fit what the server takes, if there is one."""
+        samples = self.prepared.samples
+        requests = [self.request(key, samples[key], context_length) for key in keys]
+        for request in requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
         if self.serving:
-            self.serving.check_length(
-                run, max(len(each.prompt) + each.max_new_tokens for each in self.requests)
-            )
+            tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
+            self.serving.check_length(max(tokens), context_length)
+        return requests
 
-    def measure(self, run: dict, keys: list[str]) -> Iterator[tuple[str, dict]]:
-        ask = (
-            self.serving.at(run).generate
-            if self.serving
-            else functools.partial(generate, self.extended(run))
-        )
-        for key, tokens in ask(self.requests):
+    def measure(self, model, requests: list[Request]) -> Iterator[tuple[str, dict]]:
+        if self.serving:
+            answers = model.generate(requests)
+        else:
+            answers = generation.generate(model, requests)
+        for key, tokens in answers:
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
-            yield key, self.score(key, self.content[key], prediction) | {"prediction": prediction}
+            value = self.score(key, self.prepared.samples[key], prediction)
+            yield key, value | {"prediction": prediction}
+
+
+def merged(samples: dict[Any, dict]) -> dict[str, Any]:
+    """The samples of all items."""
+    together = {}
+    for of_item in samples.values():
+        together |= of_item
+    return together

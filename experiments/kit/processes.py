@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+from core.discovery import later
+
+torch = later("torch")
+
 PATIENCE = timedelta(weeks=52)  # one process may score for days while the others are done and wait
 
 
@@ -21,8 +25,6 @@ def rank() -> tuple[int, int]:
 
 def device() -> str:
     """This process's GPU if there is one, else the CPU."""
-    import torch  # imported here, because records need the rank but not torch
-
     if not torch.cuda.is_available():
         return "cpu"
     # Some schedulers show each process only its own GPU, which is then number 0.
@@ -39,8 +41,6 @@ def join() -> None:
 
     The processes only wait for each other, so gloo is enough even on GPUs.
     """
-    import torch
-
     if rank()[1] == 1 or torch.distributed.is_initialized():
         return
     if torch.cuda.is_available():
@@ -50,8 +50,6 @@ def join() -> None:
 
 def barrier() -> None:
     """Wait until every process has called this."""
-    import torch
-
     if rank()[1] > 1:
         join()
         torch.distributed.barrier()

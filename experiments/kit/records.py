@@ -10,6 +10,7 @@ a model.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import itertools
@@ -23,9 +24,13 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from core import files
+from core import files, rope
+from core.discovery import later
 from core.errors import InputError
+from core.geometry import RopeGeometry
 from experiments.kit import processes
+
+clex = later("core.clex")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "results"
@@ -120,6 +125,29 @@ def read(file: Path) -> dict:
     return files.read_json(file, "remove it and measure again")
 
 
+def stated_options(method: str, options: dict) -> dict:
+    """A method's options as a record states them: a path by its last part only, because it may
+    move."""
+    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
+
+
+def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
+    """What identifies what a method computes: θ and the attention factor in seven digits, the same
+    on every machine.
+
+    One that learns is identified by the content of the file that its options name, if any.
+    """
+    if rope.get(method).start:
+        paths = rope.named_files(method, options)
+        return {
+            name: files.sha256(path / clex.FILE if path.is_dir() else path)
+            for name, path in paths.items()
+        }
+    scaling = rope.scale(geometry, method, factor, **options)
+    values = [f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)]
+    return {"scaling": identity(values=values)}
+
+
 def is_done(file: Path, run: dict, replace: bool = False) -> bool:
     """Whether `file` is the record of this run; False if it does not exist.
 
@@ -185,6 +213,7 @@ def code_files(program: str) -> list[str]:
     return sorted(str(file.relative_to(ROOT)) for file in sources)
 
 
+@functools.cache
 def code_hash(program: str) -> str:
     """A hash of the code and the libraries that measure by a program.
 

@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.discovery import later
 from core.errors import InputError, check_texts
 from eval import special_tokens
 from experiments.kit import command_line
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+torch = later("torch")
 
 
 @dataclass(frozen=True)
@@ -212,7 +215,7 @@ def check_file(path: Path) -> None:
         raise InputError(f"no text file at {path}; give a file, or take it out.")
 
 
-def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
+def tokens(tokenizer, book: Book, most: int | None = None) -> Tensor:
     """The ids [count] of a text's first `most` tokens, of all if None, without the special tokens
     around a text.
 
@@ -231,7 +234,7 @@ def tokens(tokenizer, book: Book, most: int | None = None) -> torch.Tensor:
 
 def sequence(
     tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0
-) -> torch.Tensor:
+) -> Tensor:
     """The ids of a text with `length` tokens to score: all that are read, the last of which is only
     predicted.
 
@@ -244,8 +247,6 @@ def sequence(
     Raises:
         InputError: the text is too short.
     """
-    import torch
-
     begin, end = excerpt * length, (excerpt + 1) * length + (not bos)
     ids = tokens(tokenizer, book, end)
     if len(ids) < end:

@@ -90,9 +90,10 @@ def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
     }
     assert files <= {*records.code_files("experiments.passkey")}
     assert "experiments/ruler.py" not in records.code_files("experiments.passkey")
-    now = records.code_hash("experiments.passkey")
+    anew = records.code_hash.__wrapped__
+    now = anew("experiments.passkey")
     monkeypatch.setattr(records, "version", lambda name: "0.0")
-    assert records.code_hash("experiments.passkey") != now
+    assert anew("experiments.passkey") != now
 
 
 def test_two_processes_score_as_one(model, whole, tmp_path):

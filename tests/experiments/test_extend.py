@@ -10,10 +10,8 @@ from core.disturbance import strategy_disturbance
 from core.errors import InputError
 from core.extend import extend_checkpoint
 from core.rope import RopeGeometry, scale
-from experiments import base_models
-from experiments.base_models.model import Model
 from experiments.kit.base_model import BaseModel
-from tests.models import SIZES, checkpoint
+from tests.models import byte_tokenizer, checkpoint, random_model
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +46,13 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     )
 
 
-def test_what_is_no_checkpoint_is_loaded_and_exported(call, tmp_path, monkeypatch):
-    sizes = SIZES | {"rope_theta": 500.0}
-    mine = Model("", "random", RopeGeometry(16, 500.0, 128), architecture=sizes)
-    monkeypatch.setitem(base_models.MODELS, "mine", mine)
-    status, _, err = call("extend", "--model", "mine", "--output", tmp_path / "out")
+def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, monkeypatch):
+    """As a GGUF file in a package is."""
+    monkeypatch.setattr(BaseModel, "gguf_file", "model.gguf")
+    monkeypatch.setattr(BaseModel, "config", random_model().config)
+    monkeypatch.setattr(BaseModel, "load", lambda self: random_model())
+    monkeypatch.setattr(BaseModel, "stock_tokenizer", lambda self: byte_tokenizer())
+    status, _, err = call("extend", "--model", model, "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"

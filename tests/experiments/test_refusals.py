@@ -289,9 +289,7 @@ def test_records_that_are_torn(refused, tmp_path):
     ],
 )
 def test_what_a_machine_does_to_a_run(call, places, tmp_path, monkeypatch, error, says):
-    monkeypatch.setattr(
-        "experiments.kit.generation.generate", lambda *_: (_ for _ in ()).throw(error)
-    )
+    monkeypatch.setattr("eval.generation.generate", lambda *_: (_ for _ in ()).throw(error))
     line = PASSKEY.format(results=tmp_path / "results").split()
     status, _, err = call(*line, "--model", places["model"])
     last = err.splitlines()[-1]

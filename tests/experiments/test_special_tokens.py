@@ -44,7 +44,7 @@ def requests_of(call, model, tmp_path, monkeypatch):
             requests.extend(own)
             return [(request.key, []) for request in own]
 
-        monkeypatch.setattr("experiments.kit.generation.generate", generate)
+        monkeypatch.setattr("eval.generation.generate", generate)
         status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
         assert status == 0, err
         (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")

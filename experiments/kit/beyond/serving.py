@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huggingface_hub.utils import httpx
 
-from core import clex, rope
+from core import rope
+from core.discovery import later
 from core.errors import InputError
-from core.huggingface import dynamic
-from core.huggingface.configuration import text_config
-from core.huggingface.rotation import skeleton
-from eval.beyond.endpoint import Endpoint
-from experiments.kit import command_line, records
-from experiments.kit.base_model import BaseModel, own_name
+from experiments.kit import records
+
+if TYPE_CHECKING:
+    from eval.beyond.endpoint import Endpoint
+    from experiments.kit.base_model import BaseModel
+
+clex = later("core.clex")
+configuration = later("core.huggingface.configuration")
+dynamic = later("core.huggingface.dynamic")
+rotation = later("core.huggingface.rotation")
+endpoint = later("eval.beyond.endpoint")
+base_model = later("experiments.kit.base_model")
 
 # Servers that compute what this process does, by the type of the models with which that was
 # measured: see results/servers.csv. Records of any other server or type are not compared with those
 # of this process.
 AS_HERE = {("vLLM", "llama")}
+HELP = (
+    "let a server compute that serves --model and speaks OpenAI's completions, such as `vllm serve`"
+)
 
 
-def add_argument(to: argparse.ArgumentParser) -> None:
-    """Add --endpoint."""
-    text = (
-        "let a server compute that serves --model and speaks OpenAI's completions, such as "
-        "`vllm serve`"
-    )
-    command_line.option(to, "--endpoint", _url, "URL", text)
-
-
-def _url(text: str) -> str:
+def address(text: str) -> str:
+    """The address of a server."""
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL:
@@ -49,49 +53,55 @@ def _url(text: str) -> str:
     return text
 
 
-def served_name(base: BaseModel, run: dict) -> str:
+def served_name(base: BaseModel, method: str | None, factor: float, options: dict) -> str:
     """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the
     checkpoint's own.
 
     A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is
     in.
     """
-    own = base.name if base.on_hub else own_name(base.name)
-    if run["method"] is None:
+    own = base.name if base.on_hub else base_model.own_name(base.name)
+    if method is None:
         return own
+    run = {
+        "method": method,
+        "factor": factor,
+        "options": records.stated_options(method, options),
+        "training": base.training or {},
+    }
+    name = records.run_of(run)
     if not base.extension:
-        return f"{own_name(base.name)}/{records.run_of(run)}"
-    return f"{Path(base.name).resolve().parent.name}/{own}" if own == records.run_of(run) else own
+        return f"{base_model.own_name(base.name)}/{name}"
+    return f"{Path(base.name).resolve().parent.name}/{own}" if own == name else own
 
 
 class Serving:
     """The server, for the run of an experiment."""
 
-    def __init__(self, experiment, dtype: str | None) -> None:
+    def __init__(self, experiment) -> None:
         """
-        Args:
-            dtype: that of --dtype, if it is given.
-
         Raises:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server
                 computes.
         """
-        self.experiment, self.base = experiment, experiment.base
-        self._endpoint: Endpoint | None = None
-        if len(runs := experiment.comparison()) > 1:
+        self.address: str = experiment.arguments.endpoint
+        self.base: BaseModel = experiment.base
+        runs = experiment.comparison()
+        if len(runs) > 1:
             raise InputError(
                 "a server has one model; give one --method, or an exported checkpoint alone."
             )
-        if not dtype:
+        if not experiment.arguments.dtype:
             raise InputError(
                 "nobody but you knows in which dtype the server computes; say it by --dtype."
             )
-        ((method, _),) = runs
+        ((method, options),) = runs
         if self._follows_length(method):  # each server has its own rule
             raise InputError(
                 f"{method or self.base.name} chooses its frequencies by the input's length; leave "
                 f"--endpoint out."
             )
+        self.name = served_name(self.base, method, experiment.factor, options)
 
     def _follows_length(self, method: str | None) -> bool:
         """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
@@ -100,14 +110,15 @@ class Serving:
             return bool(rope.get(method).start or rope.get(method).by_length)
         if (Path(self.base.source) / clex.FILE).is_file():
             return True
-        model = skeleton(self.base.config)
+        model = rotation.skeleton(self.base.config)
         longest = 2 * self.base.stated_length
         return dynamic.scale_for(model, 1) != dynamic.scale_for(model, longest)
 
-    def facts(self, run: dict) -> tuple[dict, list[str]]:
+    def facts(self) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records
         must agree."""
-        server, kind = self.at(run).server, self.base.config.model_type
+        server = self.endpoint.server
+        kind = self.base.config.model_type
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
         print(
@@ -116,18 +127,22 @@ class Serving:
         )
         return {"engine": {"name": server}}, ["engine"]
 
-    def journal_identity(self, run: dict) -> str:
+    def journal_identity(self, identity: str) -> str:
         """A run's, by this version of the server: what another says is not what this one says."""
-        return records.identity(identity=run["identity"], fingerprint=self.at(run).fingerprint)
+        return records.identity(identity=identity, fingerprint=self.endpoint.fingerprint)
 
-    def check_length(self, run: dict, tokens: int) -> None:
+    def check_length(self, tokens: int, stated: int) -> None:
         """Refuse more tokens of prompt and answer than the model states, or than the server says
         that it takes.
 
         Past the first servers may compute anything; past the second some silently make fewer new
         ones.
+
+        Args:
+            tokens: of the longest prompt with its answer.
+            stated: the context length of the model with the run's method.
         """
-        stated, taken = self.experiment.run_length(run), self.at(run).most_tokens
+        taken = self.endpoint.most_tokens
         if tokens > min(stated, taken):
             raise InputError(
                 f"{tokens:,} tokens are asked for, the model states {stated:,}, and the server "
@@ -135,11 +150,8 @@ class Serving:
                 "for shorter prompts, or start it with more (vLLM: --max-model-len)."
             )
 
-    def at(self, run: dict) -> Endpoint:
+    @functools.cached_property
+    def endpoint(self) -> Endpoint:
         """The run's model on the server, which is asked once what it can do."""
-        if self._endpoint is None:
-            name, size = served_name(self.base, run), text_config(self.base.config).vocab_size
-            self._endpoint = Endpoint(
-                self.experiment.arguments.endpoint, name, size, self.base.stops
-            )
-        return self._endpoint
+        size = configuration.text_config(self.base.config).vocab_size
+        return endpoint.Endpoint(self.address, self.name, size, self.base.stops)
