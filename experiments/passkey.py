@@ -36,7 +36,7 @@ class Passkey(Generation):
     def prepare(self) -> Prepared:
         given = self.arguments
         quarter = self.context_length * self.factor / 4
-        lengths = given.lengths or [round(quarter * count) for count in range(1, 6)]
+        lengths = given.lengths or [round(quarter * number) for number in range(1, 6)]
         depths = [i / max(given.depths - 1, 1) for i in range(given.depths)]
         encode = functools.partial(self.encoded, begun=passkey.BEGUN)
 

@@ -36,8 +36,10 @@ class Perplexity(Experiment):
         option(parser, "--tokens", count_or_all, "N|all", most)
 
     def prepare(self) -> Prepared:
-        """A sample is a window: its text's title and tokens, where it begins and ends, and which
-        token is the first to be scored. The longest come first, for processes in turn."""
+        """A sample is a window: its text's tokens, and where it begins, ends and is first scored.
+
+        The longest come first, for processes in turn.
+        """
         given = self.arguments
         before = len(self.bos)
         strides = {}

@@ -22,6 +22,7 @@ from unittest import mock
 import gguf
 import torch
 import transformers
+from huggingface_hub import try_to_load_from_cache
 from safetensors import safe_open
 from transformers import (
     AutoConfig,
@@ -299,7 +300,9 @@ class BaseModel:
         No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that
         of another local checkpoint is the name of its directory.
         """
-        hashes, commit = weight_hashes(Path(self.source)), self._commit()
+        hashes = weight_hashes(Path(self.source))
+        content = self._content()  # reads the configuration, which brings it into the cache
+        commit = self._commit()
         if self.training:
             source = records.run_of(self.training | {"training": self.training})
             if self.training.get("sha256") != hashes:
@@ -315,7 +318,7 @@ class BaseModel:
             "source": source,
             "sha256": hashes,
             **({"revision": commit} if commit else {}),
-            **self._content(),
+            **content,
         }
 
     @property
@@ -328,7 +331,8 @@ class BaseModel:
         configuration."""
         if not self.on_hub or self.pin:
             return self.pin.get("revision")
-        return getattr(self.config, "_commit_hash", None)
+        cached = try_to_load_from_cache(self.source, "config.json")
+        return Path(cached).parent.name if isinstance(cached, str) else None
 
     def _content(self) -> dict[str, str]:
         """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -198,25 +199,22 @@ def add_method_arguments(
         if flags:
             lines.append(f"{name:20} {' '.join(flags)}")
     group = to.add_argument_group("options of the methods", "\n".join(lines))
-    text = "The options of the methods, each with the methods that take it."
-    explained = parser(text, add_help=False, usage=argparse.SUPPRESS)
+    explained = []
     for name, option in of_methods.items():
-        _add_method_option(group, name, option, help=argparse.SUPPRESS)
-        _add_method_option(explained, name, option, help=_explanation(option))
-    what = "explain the options of the methods"
-    to.add_argument("--help-methods", action=Explains, of=explained, help=what)
-
-
-class Explains(argparse.Action):
-    """Prints the help of another parser, and ends the program."""
-
-    def __init__(self, *names, of: argparse.ArgumentParser, **arguments) -> None:
-        super().__init__(*names, nargs=0, default=argparse.SUPPRESS, **arguments)
-        self.of = of
-
-    def __call__(self, parser, *_) -> None:
-        self.of.print_help()
-        parser.exit()
+        flag = _flag(name)
+        explained.append(f"{flag}\n{textwrap.indent(_explanation(option), '    ')}")
+        how: dict = {"default": None, "help": argparse.SUPPRESS}
+        if option.type is bool:
+            group.add_argument(flag, action="store_true", **how)
+        else:
+            several = "+" if option.several else None
+            group.add_argument(flag, type=option.type, nargs=several, **how)
+    to.add_argument(
+        "--help-methods",
+        action="version",
+        version="\n".join(explained),
+        help="explain the options of the methods",
+    )
 
 
 def _flag(name: str) -> str:
@@ -224,26 +222,11 @@ def _flag(name: str) -> str:
 
 
 def _explanation(option: rope.Option) -> str:
-    """What a method's option does, after the methods that take it."""
+    """What a method's option does, after the methods that take it, in lines."""
     shown = " ".join(option.default) if option.several else option.default
     default = f" (default {shown})" if shown not in (None, False, "") else ""
     text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-    return f"{', '.join(option.methods)}: {text}{default}".replace("%", "%%")
-
-
-def _add_method_option(
-    to: argparse._ActionsContainer, name: str, option: rope.Option, help: str
-) -> None:
-    if option.type is bool:
-        to.add_argument(_flag(name), action="store_true", default=None, help=help)
-        return
-    to.add_argument(
-        _flag(name),
-        type=option.type,
-        metavar=option.type.__name__.upper(),
-        nargs="+" if option.several else None,
-        help=help,
-    )
+    return textwrap.fill(f"{', '.join(option.methods)}: {text}{default}")
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:

@@ -133,14 +133,9 @@ class Experiment:
         self.arguments = arguments
         self.base = base
         self.results: Path = arguments.results or base.results
-        self.dtype: str = base.chosen_dtype(arguments.dtype) if self.evaluates else "float32"
         self.serving: Any = None  # the server that computes instead of this process, if any
         self._loaded: PreTrainedModel | None = None
-        extension = base.training if self.methods is None else base.extension
-        if extension:
-            self.factor = extension["factor"]
-        else:
-            self.factor = arguments.factor if base.extends else 1
+        self.factor = self.chosen_factor(arguments, base)
 
     @classmethod
     def main(cls) -> None:
@@ -172,10 +167,18 @@ class Experiment:
         )
         if base.origin or base.extends:
             known = base.origin or Model(base.folder, base.name, base.geometry)
-            factor = base.extension["factor"] if base.extension else arguments.factor
-            model = replace(known, factors=(factor,))
+            model = replace(known, factors=(cls.chosen_factor(arguments, base),))
             vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
         return arguments, base
+
+    @classmethod
+    def chosen_factor(cls, arguments: argparse.Namespace, base: BaseModel) -> float:
+        """s: that by which the checkpoint was extended, else that of --factor; 1 for a model that
+        no method can extend."""
+        extension = base.training if cls.methods is None else base.extension
+        if extension:
+            return extension["factor"]
+        return arguments.factor if base.extends else 1
 
     @classmethod
     def parser(cls) -> command_line.Parser:
@@ -223,6 +226,11 @@ class Experiment:
     def prepared(self) -> Prepared:
         """What is asked, prepared once."""
         return self.prepare()
+
+    @property
+    def dtype(self) -> str:
+        """The dtype that the model is evaluated in."""
+        return self.base.chosen_dtype(self.arguments.dtype)
 
     @property
     def context_length(self) -> int:
