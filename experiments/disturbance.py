@@ -140,7 +140,8 @@ def main() -> None:
     arguments = parser.parse_args()
     command_line.check_method(arguments)
     model = model_of(arguments.model)
-    geometry, printed = model.geometry, published() if model.geometry == llama2.GEOMETRY else {}
+    geometry = model.geometry
+    printed = published() if geometry == llama2.GEOMETRY else {}
     scaled = "" if geometry.frequencies is None else f" (scaled before by {geometry.rope_type})"
     columns = ["n̂", "released", "equation 7", *(["float32", "paper"] if printed else [])]
     lines = [

@@ -104,7 +104,8 @@ def decision_table(
     convention: str = "released",
 ) -> str:
     """The per-pair decision and the averaged disturbance, as text for a terminal."""
-    length, longer = geometry.context_length, round(geometry.context_length * factor)
+    length = geometry.context_length
+    longer = round(length * factor)
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, length, factor, intervals, convention
     )

@@ -139,7 +139,9 @@ class TimeCost(Experiment):
         tokens = torch.randint(
             vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0)
         )
-        tokens, names, seconds = tokens.to(model.device), list(compared), {}
+        tokens = tokens.to(model.device)
+        names = list(compared)
+        seconds = {}
         random.Random(turn).shuffle(names)
         for name in names:
             method, options = compared[name]

@@ -85,11 +85,9 @@ def measured_anew() -> Path:
 def compare(measured: Path, results: Path, tolerance: float) -> int:
     """Print each record's largest difference from the one of the same name in `results`; how many
     differ."""
-    files, differing, new = (
-        sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL),
-        0,
-        0,
-    )
+    files = sorted(file for file in measured.rglob("*.json") if file.name != records.MODEL)
+    differing = 0
+    new = 0
     if not files:
         raise InputError(f"no records under {measured}; measure first.")
     for file in files:

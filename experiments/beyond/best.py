@@ -78,9 +78,8 @@ def main() -> None:
     )
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
-    scored = (
-        f"{len(books)} text{'s' * (len(books) > 1)} of {length:,} tokens, L = {context_length:,}"
-    )
+    count = "1 text" if len(books) == 1 else f"{len(books)} texts"
+    scored = f"{count} of {length:,} tokens, L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
     print(f"python -m experiments.extend {shlex.join(command)}")
 

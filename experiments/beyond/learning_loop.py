@@ -124,7 +124,9 @@ class Learner:
         settings: Learning,
         journal: Journal,
     ) -> None:
-        self.model, self.geometry, self.settings = model, geometry, settings
+        self.model = model
+        self.geometry = geometry
+        self.settings = settings
         self._factors = learned_factors.Factors(geometry, start)
         self._journal = journal
         self._optimizer = torch.optim.Adam([self._factors.moves], betas=BETAS)
@@ -139,8 +141,14 @@ class Learner:
             data: training sequences of `length` tokens.
             sequences: held-out sequences, with titles; the last `length` tokens of each are scored.
         """
-        settings, curve, losses, norms, seconds = self.settings, [], [], [], 0.0
-        step, falls_from, converged = 0, None, False
+        settings = self.settings
+        curve: list[dict] = []
+        losses: list[float] = []
+        norms: list[float] = []
+        seconds = 0.0
+        step = 0
+        falls_from = None
+        converged = False
         # Start from a model without scaling, whatever its configuration said before.
         extend.extend(self.model, ORIGINAL, length / self.geometry.context_length)
         with (
@@ -159,7 +167,8 @@ class Learner:
                     if end is None:
                         converged = is_flat([point["all"]["mean"] for point in curve])
                 if falls_from is None and (converged or step >= settings.steps - settings.falling):
-                    falls_from, end = step, step + settings.falling
+                    falls_from = step
+                    end = step + settings.falling
                     bar.total = end
                 if step == end:
                     break
@@ -200,7 +209,9 @@ class Learner:
         return dict(self._journal.entries[key])
 
     def _step(self, head: HeadLoss, data: PackedSequences, step: int, rate: float) -> dict:
-        moves, total, batch = self._factors.moves, 0.0, self.settings.batch
+        moves = self._factors.moves
+        total = 0.0
+        batch = self.settings.batch
         moves.grad = None
         for index in range(step * batch, (step + 1) * batch):  # one at a time, to save memory
             tokens = data[index]["input_ids"][None].to(self.model.device)

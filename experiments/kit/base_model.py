@@ -108,7 +108,8 @@ class BaseModel:
                 "--model is empty; give a base model, a directory, or a name on the Hugging Face "
                 "hub."
             )
-        self.name, self.as_it_is = name, as_it_is
+        self.name = name
+        self.as_it_is = as_it_is
         self.model: Model | None = base_models.MODELS.get(name)
         self.training = _training(Path(name)) if as_it_is and not self.model else None
         self.folder = (
@@ -281,9 +282,11 @@ class BaseModel:
         ):
             return self.training
         facts = check_extension(skeleton(self.config))
-        method, options = facts.get("method"), facts.get("options")
+        method = facts.get("method")
+        options = facts.get("options")
         if method not in list(rope.METHODS) or not isinstance(options, dict):
-            method, options = None, {}
+            method = None
+            options = {}
         return {
             "method": method,
             "options": options,
@@ -432,7 +435,8 @@ class BaseModel:
         Raises:
             InputError: it cannot be loaded, or its configuration states no context length.
         """
-        config, arguments = self.config, self.pin
+        config = self.config
+        arguments = self.pin
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
             arguments = {
@@ -479,16 +483,17 @@ class BaseModel:
 
 def own_name(model: str) -> str:
     """The name of a model of one's own: the last part of its path or of its name on the hub."""
-    path = (
-        Path(os.path.abspath(model)) if Path(model).is_dir() else Path(model)
-    )  # so that "." has a name
+    path = Path(model)
+    if path.is_dir():
+        path = Path(os.path.abspath(path))  # so that "." has a name
     return files.component(path.name)
 
 
 def _effective(config: PreTrainedConfig) -> dict:
     """What of a configuration changes what the model computes; in a composite model's are those of
     its parts."""
-    known, fields = type(config)().to_dict().keys() | _ALSO_READ, {}
+    known = type(config)().to_dict().keys() | _ALSO_READ
+    fields = {}
     for key, value in config.to_diff_dict().items():
         if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
             part = getattr(config, key, None)
@@ -527,7 +532,8 @@ def weight_hashes(directory: Path) -> dict[str, str]:
 def _tensors_hash(paths: list[Path]) -> str:
     """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the
     order of names."""
-    whole, where = hashlib.sha256(), {}
+    whole = hashlib.sha256()
+    where = {}
     for file in paths:
         checkpoint.header(file)  # refuses what cannot be read
         tensors = safe_open(file, "pt")

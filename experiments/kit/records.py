@@ -242,7 +242,9 @@ def score_lines(scores: dict | list) -> list[str]:
         if numbers := list(_numbers("", entry)):
             few = len(numbers) <= _NUMBERS
             lines.append(f"{name}: {', '.join(numbers) if few else f'{len(numbers)} numbers'}")
-    return lines[:_LINES] + [f"and {len(lines) - _LINES} more lines"] * (len(lines) > _LINES)
+    if len(lines) > _LINES:
+        return [*lines[:_LINES], f"and {len(lines) - _LINES} more lines"]
+    return lines
 
 
 def _numbers(name: str, value: object) -> Iterator[str]:
