@@ -91,7 +91,7 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
     class Stop(Exception):
         pass
 
-    def stop(parser, *_):
+    def stop(parser, *_, **__):
         parsed.append(parser.parse_known_args(sys.argv[1:])[1])
         raise Stop
 
@@ -108,7 +108,6 @@ def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, m
         monkeypatch.setattr(sys, "argv", [module, *words])
         with monkeypatch.context() as patched, pytest.raises(Stop):
             patched.setattr("argparse.ArgumentParser.parse_args", stop)
-            patched.setattr("experiments.kit.experiment.suite_arguments", stop)
             importlib.import_module(module).main()
     assert parsed and not any(parsed)
 
@@ -146,7 +145,7 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(
     name, *options = experiment.split()
     model = checkpoint(tmp_path / "mine") if model == "mine" else model
     monkeypatch.setattr(sys, "argv", [name, "--model", str(model), *options])
-    arguments = importlib.import_module(records.program(name)).main.__self__.parse()
+    arguments, _ = importlib.import_module(records.program(name)).main.__self__.read_command_line()
     assert {key: getattr(arguments, key) for key in wanted} == wanted
 
 
@@ -172,7 +171,7 @@ def test_a_command_of_a_suite_asks_for_the_suites_sizes(
     of_program = [command for command in commands if command[0] == program]
     for command in (of_program[0], of_program[-1]):  # of the first factor and the last
         monkeypatch.setattr(sys, "argv", command)
-        arguments = importlib.import_module(program).main.__self__.parse()
+        arguments, _ = importlib.import_module(program).main.__self__.read_command_line()
         assert {key: getattr(arguments, key) for key in wanted} == wanted
 
 
