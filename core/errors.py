@@ -5,7 +5,6 @@ The checks below raise :class:`InputError` with the value's `name` in its messag
 
 import difflib
 import math
-import textwrap
 from collections.abc import Iterable
 from numbers import Real
 
@@ -82,9 +81,10 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def in_one_line(error: BaseException, width: int = 160) -> str:
-    """What an error of a library says, in one line that fits into a sentence; its type if it says
-    nothing."""
-    # It may quote a file or a server, whose characters a terminal must not obey.
-    said = "".join(character if character.isprintable() else " " for character in str(error))
-    return textwrap.shorten(said, width, placeholder=" …") or type(error).__name__
+def in_one_line(said: object, width: int = 160) -> str:
+    """What a library's error, a file or a server says, in one line that fits into a sentence; its
+    type if it says nothing."""
+    # A terminal must not obey its characters.
+    printable = "".join(character if character.isprintable() else " " for character in str(said))
+    words = " ".join(printable.split()) or type(said).__name__
+    return words if len(words) <= width else f"{words[: width - 2]} …"

@@ -153,7 +153,7 @@ def extend_checkpoint(
     (before, model), base = check_checkpoint(source, directory), card.base(str(source))
     extend(model, method, factor, **options)
     with files.new(directory) as partial:
-        checkpoint.copy(source, partial, before)
+        checkpoint.copy(source, partial)
         _write(model, partial, before)
         card.write(partial, model.config, base, before)
     return directory

@@ -57,6 +57,8 @@ _KEPT = (
     "additional_chat_templates/*.jinja",
     "*processor_config.json",
 )
+# Those of them that hold an object, in which an export changes values.
+_REWRITTEN = ("config.json", "generation_config.json", "tokenizer_config.json")
 # how torch.save's files begin that are no zip archives
 _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 _REMEDY = "give a complete checkpoint, as save_pretrained writes it"
@@ -84,9 +86,10 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             f"of a scaled RoPE; "
             "give a checkpoint of a class that transformers has."
         )
-    for file in (*_weights(source, config), *_kept(source)):
-        _check_file(file, source)
-    model, held = skeleton(config), tensors(source, config)
+    held = tensors(source)
+    for file in _copied(source):
+        _check_file(source / file, source)
+    model = skeleton(config)
     if (
         held
         and not getattr(config, "quantization_config", None)
@@ -121,7 +124,7 @@ def read_config(source: Path) -> PreTrainedConfig:
     return config
 
 
-def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
+def copy(source: Path, target: Path) -> None:
     """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and
     nothing else.
 
@@ -129,13 +132,11 @@ def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
 
     Args:
         target: the directory to create.
-        config: the checkpoint's.
 
     Warns:
         UserWarning: something is left out; the sentence names it.
     """
-    every = (*_weights(source, config), *_kept(source))
-    sizes = {file.relative_to(source): file.stat().st_size for file in every}
+    sizes = {file: (source / file).stat().st_size for file in _copied(source)}
     tops = {file.parts[0] for file in sizes}
     others = sorted(
         file.name for file in source.iterdir() if file.name not in tops and file.name[0] != "."
@@ -154,69 +155,125 @@ def copy(source: Path, target: Path, config: PreTrainedConfig) -> None:
             bar.update(size)
 
 
-def _weights(source: Path, config: PreTrainedConfig) -> list[Path]:
-    """The files of weights that a loader opens; of several, their index is the first."""
+def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
+    """The files of weights that a loader opens, in its order, and the tensors in each.
+
+    Of a tensor that two files hold, a loader takes that of the last.
+
+    Args:
+        source: the directory of a checkpoint.
+
+    Returns:
+        the tensors by name, without their values, by the file's path below `source`. An index comes
+        before its shards and holds none; pickled tensors are not read. Empty if there is no file
+        that a loader opens.
+
+    Raises:
+        InputError: a file is named that does not lie below the checkpoint, cannot be read, or lacks
+            a tensor that an index says it holds.
+    """
+    first = _first(source)
+    if first is None:
+        return {}
+    if first.suffix != ".json":
+        return {first: header(source / first)}
+    shards = _shards(source / first)
+    found: dict[Path, dict[str, torch.Tensor]] = {first: {}}
+    for name in sorted(set(shards.values())):
+        file = _below(source, name, named_by=first)
+        found[file] = header(source / file)
+    for tensor, name in shards.items():
+        held = found[Path(name)]
+        if held and tensor not in held:
+            raise InputError(
+                f"{source / first} names {tensor} in {name}, which does not hold it; {_REMEDY}."
+            )
+    return found
+
+
+def tensors(source: Path) -> dict[str, torch.Tensor]:
+    """The tensors that a loader takes from a checkpoint, as :func:`weights` gives them; InputError
+    if there are no weights but an adapter, or none."""
     if (source / "adapter_config.json").is_file():
         raise InputError(
             f"{source} holds an adapter; merge it into its base model first, and give the merged "
             f"one."
         )
-    named = getattr(config, "transformers_weights", None)
-    names = (named,) if named else _WEIGHTS
-    first = next((source / name for name in names if (source / name).is_file()), None)
-    if first is None:
+    found = weights(source)
+    if not found:
         raise InputError(
-            f"{source} holds no weights that a loader opens ({', '.join(names)}); {_REMEDY}, or "
-            f"convert it: gather the "
-            "shards of a training run, rename a single file."
+            f"{source} holds no weights that a loader opens ({', '.join(_WEIGHTS)}); {_REMEDY}, or "
+            "convert it: gather the shards of a training run, rename a single file."
         )
-    shards = sorted(set(_map(first).values())) if first.suffix == ".json" else []
-    return [first, *(source / name for name in shards)]
+    return {name: tensor for held in found.values() for name, tensor in held.items()}
 
 
-def _map(index: Path) -> dict[str, str]:
-    """The file of each tensor that an index names."""
+def _first(source: Path) -> Path | None:
+    """The file of weights that a loader opens first, relative to the checkpoint; None without
+    any."""
+    config = source / "config.json"
+    if config.is_file():
+        named = files.read_json(config, _REMEDY).get("transformers_weights")
+        if named is not None:
+            return _below(source, named, named_by=config)
+    return next((Path(name) for name in _WEIGHTS if (source / name).is_file()), None)
+
+
+def _shards(index: Path) -> dict[str, str]:
+    """The name of the file of each tensor that an index names."""
     shards = files.read_json(index, _REMEDY).get("weight_map")
-    if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
+    names = shards.values() if isinstance(shards, dict) else ()
+    if not names or not all(isinstance(name, str) for name in names):
         raise InputError(f"{index} has no weight_map from tensors to files; {_REMEDY}.")
     return shards
 
 
+def _below(source: Path, name: object, named_by: Path) -> Path:
+    """The path of a file of weights relative to the checkpoint that names it; InputError unless a
+    file lies there, below the checkpoint."""
+    path = Path(name) if isinstance(name, str) else Path()
+    if path.is_absolute() or ".." in path.parts or not os.path.isfile(source / path):
+        raise InputError(
+            f"{named_by.name} in {source} names {in_one_line(name)} as weights, and no such file "
+            f"lies below {source}; {_REMEDY}."
+        )
+    return path
+
+
+def _copied(source: Path) -> list[Path]:
+    """The files that an export has of a checkpoint, relative to it."""
+    return [*weights(source), *_kept(source)]
+
+
 def _kept(source: Path) -> list[Path]:
-    """What is copied beside the weights."""
-    paths = {file for pattern in _KEPT for file in source.glob(pattern)}
-    return sorted(file for file in paths if file.is_file() and not file.name.startswith("."))
+    """What is copied beside the weights, relative to the checkpoint."""
+    found = {file for pattern in _KEPT for file in source.glob(pattern)}
+    return sorted(
+        file.relative_to(source)
+        for file in found
+        if file.is_file() and not file.name.startswith(".")
+    )
 
 
 def _check_file(file: Path, source: Path) -> None:
-    """Raise InputError if a file to copy is missing, a link to somewhere else, or a JSON file that
-    holds none."""
-    target, home = file.resolve(), source.resolve()
-    if not (
-        target.is_relative_to(home) or target.is_relative_to(home.parent.parent / "blobs")
-    ):  # the hub's cache
+    """Raise InputError if a file to copy cannot be read, is a link to somewhere else, or a JSON
+    file that holds none."""
+    target = file.resolve()
+    homes = [source.resolve()]
+    if homes[0].parent.name == "snapshots":  # of the hub's cache, where they are links to blobs
+        homes.append(homes[0].parent.parent / "blobs")
+    if not any(target.is_relative_to(home) for home in homes):
         raise InputError(
             f"{file} is a link to {target}, outside the checkpoint; put the file itself there."
         )
     if file.suffix == ".json":
-        files.read_json(file, _REMEDY, (dict, list))
+        files.read_json(file, _REMEDY, dict if file.name in _REWRITTEN else (dict, list))
     if not os.access(file, os.R_OK):
         raise InputError(f"cannot read {file}; {_REMEDY}.")
 
 
-def tensors(source: Path, config: PreTrainedConfig) -> dict[str, torch.Tensor]:
-    """The tensors in a checkpoint's files by name, without their values; none of pickled ones,
-    which are not read."""
-    first, *shards = _weights(source, config)
-    headers = {file.name: header(file) for file in shards or [first]}
-    for name, shard in (_map(first) if shards else {}).items():
-        if headers[shard] and name not in headers[shard]:
-            raise InputError(f"{first} names {name} in {shard}, which does not hold it; {_REMEDY}.")
-    return {name: tensor for found in headers.values() for name, tensor in found.items()}
-
-
 def header(file: Path) -> dict[str, torch.Tensor]:
-    """The tensors in one file, as :func:`tensors` gives them; InputError if it cannot be read."""
+    """The tensors in one file, as :func:`weights` gives them; InputError if it cannot be read."""
     try:
         if file.suffix == ".safetensors":
             with safetensors.safe_open(file, "pt") as opened:

@@ -77,9 +77,6 @@ _NO_EFFECT = (
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
 _ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
-# Files of weights in the order in which transformers looks for them; an index beside them names
-# shards.
-_WEIGHTS = "model.safetensors", "pytorch_model.bin"
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -445,9 +442,7 @@ class BaseModel:
                 "config": config,
             }
         elif not self.on_hub:
-            checkpoint.tensors(
-                Path(self.source), config
-            )  # refuses files that are no weights, as an export does
+            checkpoint.tensors(Path(self.source))  # refuses what is no weights, as an export does
         # transformers would build the same map of names for each module of a GGUF file, which takes
         # most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
@@ -510,36 +505,27 @@ def weight_hashes(directory: Path) -> dict[str, str]:
 
     Of safetensors it is that of all tensors, whether they lie in one file or in shards.
     """
-    names = [file.name for file in directory.glob("*.gguf")]
-    for name in reversed(_WEIGHTS):
-        index = directory / f"{name}.index.json"
-        if (directory / name).is_file():
-            names = [name]
-        elif index.is_file():
-            names = list(
-                files.read_json(index, "give a complete checkpoint").get("weight_map", {}).values()
-            )
-    paths = {
-        name: directory / name
-        for name in sorted({*names, clex.FILE})
-        if (directory / name).is_file()
-    }
-    tensors = [paths.pop(name) for name in {*names} & paths.keys() if name.endswith(".safetensors")]
-    hashes = {"tensors": _tensors_hash(tensors)} if tensors else {}
-    return hashes | {name: files.sha256(path) for name, path in paths.items()}
+    found = checkpoint.weights(directory)
+    holders = {name: directory / file for file, held in found.items() for name in held}
+    hashes = {"tensors": _tensors_hash(holders)} if holders else {}
+    others = [file for file in found if file.suffix not in (".json", ".safetensors")]
+    if not found:
+        others = [file.relative_to(directory) for file in directory.glob("*.gguf")]
+    if (directory / clex.FILE).is_file():
+        others.append(Path(clex.FILE))
+    return hashes | {str(file): files.sha256(directory / file) for file in sorted(others)}
 
 
-def _tensors_hash(paths: list[Path]) -> str:
-    """The SHA-256 of names, dtypes, shapes and bytes of the tensors in safetensors files, in the
-    order of names."""
+def _tensors_hash(holders: dict[str, Path]) -> str:
+    """The SHA-256 of names, dtypes, shapes and bytes of tensors, in the order of names.
+
+    Args:
+        holders: the safetensors file of each tensor.
+    """
     whole = hashlib.sha256()
-    where = {}
-    for file in paths:
-        checkpoint.header(file)  # refuses what cannot be read
-        tensors = safe_open(file, "pt")
-        where |= dict.fromkeys(tensors.keys(), tensors)
-    for name in sorted(where):
-        tensor = where[name].get_tensor(name)
+    opened = {file: safe_open(file, "pt") for file in set(holders.values())}
+    for name in sorted(holders):
+        tensor = opened[holders[name]].get_tensor(name)
         whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
     return whole.hexdigest()

@@ -26,9 +26,11 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp
     for name in ("pytorch_model.bin", "training_args.bin", "other.safetensors", "clex.safetensors"):
         (tmp_path / name).write_text(name)
 
+    index = tmp_path / "model.safetensors.index.json"
+
     def hashes(*shards, **tensors):
         where = dict(zip(tensors, shards))
-        files.write_json(tmp_path / "model.safetensors.index.json", {"weight_map": where})
+        files.write_json(index, {"weight_map": where})
         for shard in shards:
             held = {name: tensor for name, tensor in tensors.items() if where[name] == shard}
             safetensors.torch.save_file(held, tmp_path / shard)
@@ -43,10 +45,15 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp
     assert hashes("3.safetensors", "3.safetensors", a=a, b=b) == first
     assert hashes("3.safetensors", "3.safetensors", a=a, b=2 * b) != first
     assert hashes("3.safetensors", "3.safetensors", a=a, b=b.view(3, 2)) != first
-    safetensors.torch.save_file(
-        {"a": a, "b": b}, tmp_path / "model.safetensors"
-    )  # which a loader prefers
-    assert base_model.weight_hashes(tmp_path) == first
+    assert hashes("1.safetensors", "1.safetensors", a=a, b=b) == first
+    for name, wins in (("0.safetensors", False), ("2.safetensors", True)):
+        safetensors.torch.save_file({"a": a, "b": 2 * b}, tmp_path / name)
+        files.write_json(index, {"weight_map": {"a": "1.safetensors", "b": name}})
+        assert (base_model.weight_hashes(tmp_path) != first) == wins  # a loader takes the last
+    safetensors.torch.save_file({"a": a, "b": 2 * b}, tmp_path / "model.safetensors")
+    assert base_model.weight_hashes(tmp_path) != first  # that file is preferred to an index
+    files.write_json(tmp_path / "config.json", {"transformers_weights": "1.safetensors"})
+    assert base_model.weight_hashes(tmp_path) == first  # and the file that is named to all
 
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from core import rope
 from core.errors import InputError
@@ -131,6 +131,73 @@ def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
     extended = extend_checkpoint(snapshot, tmp_path / "extended", rope.PROPOSED, 2)
     assert not any((extended / file.name).is_symlink() for file in source.iterdir())
     assert all((extended / name).read_bytes() == (source / name).read_bytes() for name in SHARDS)
+
+
+def test_a_link_to_the_blobs_of_a_cache_is_followed_in_its_snapshots_alone(source, tmp_path):
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "notice").write_text("a secret")
+    (tmp_path / "mine").mkdir()
+    source = source.rename(tmp_path / "mine" / "source")
+    (source / "NOTICE").symlink_to("../../blobs/notice")
+    with pytest.raises(InputError, match="outside the checkpoint"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+
+
+def in_shards(source, *names):
+    """Moves the shards of a checkpoint."""
+    weights = read(source, INDEX)["weight_map"]
+    for shard, name in zip(SHARDS, names):
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / shard).rename(source / name)
+    moved = dict(zip(SHARDS, names))
+    edit(source, INDEX, weight_map={key: moved[shard] for key, shard in weights.items()})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("w/1.safetensors", "2.safetensors"), ("a/m.safetensors", "b/m.safetensors")],
+)
+def test_shards_in_folders_come_along(source, whole, tmp_path, names):
+    in_shards(source, *names)
+    extended = extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+    for shard, name in zip(SHARDS, names):
+        assert (extended / name).read_bytes() == (whole / shard).read_bytes()
+    loaded = AutoModelForCausalLM.from_pretrained(extended).state_dict()
+    original = AutoModelForCausalLM.from_pretrained(whole).state_dict()
+    assert all(torch.equal(loaded[name], original[name]) for name in original)
+
+
+@pytest.mark.parametrize("named_by", ["config.json", INDEX])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../other.safetensors",
+        "a/../../other.safetensors",
+        "{tmp}/other.safetensors",
+        "/dev/zero",
+        "pipe.safetensors",
+        "absent.safetensors",
+        "\ud800\0",
+        "x" * 10**6,
+        "",
+        5,
+        [SHARDS[0]],
+    ],
+)
+def test_a_file_that_is_named_as_weights_lies_below_the_checkpoint(
+    source, tmp_path, named_by, name
+):
+    (source / "a").mkdir()
+    os.mkfifo(source / "pipe.safetensors")
+    shutil.copyfile(source / SHARDS[0], tmp_path / "other.safetensors")
+    name = name.format(tmp=tmp_path) if isinstance(name, str) else name
+    if named_by == INDEX:
+        edit(source, INDEX, weight_map=read(source, INDEX)["weight_map"] | {"more": name})
+    else:
+        edit(source, transformers_weights=name)
+    with pytest.raises(InputError, match=named_by) as error:
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+    assert len(str(error.value)) < 1000 and not (tmp_path / "extended").exists()
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -259,6 +326,11 @@ BAD = {
         f"cannot read .*{SHARDS[1]}",
     ),
     "an index that lies": (moved, "names model.norm.weight in"),
+    "an index of nothing": (lambda source: edit(source, INDEX, weight_map={}), "no weight_map"),
+    "a list of lengths": (
+        lambda source: (source / "generation_config.json").write_text("[]"),
+        "source/generation_config.json",
+    ),
     "shards alone": (lambda source: (source / INDEX).unlink(), "no weights that a loader opens"),
     "an adapter": (
         lambda source: edit(source, "adapter_config.json", peft_type="LORA"),
