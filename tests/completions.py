@@ -17,7 +17,7 @@ class Completions:
         url: of the server.
         asked: the body of every completion that was asked for.
         next: what happens to the next requests instead: a status, "dies", "slow", a function of the
-            answer, or pieces of a body.
+            answer, or pieces of a reply.
     """
 
     def __init__(self, log_probs, name="model", owner="vllm", most=4096, models=None):
@@ -105,8 +105,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if instead == "slow":
             time.sleep(0.5)
         if isinstance(instead, Iterator):
-            self.send_response(200)
-            self.end_headers()
             with contextlib.suppress(OSError):  # whoever asked has enough
                 self.wfile.writelines(instead)
             self.close_connection = True

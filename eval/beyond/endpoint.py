@@ -5,8 +5,8 @@ Prompts go as token ids, so that a server tokenises nothing and puts nothing bef
 cut here, because some servers know no stop ids. Log-probabilities are always asked for: without
 them, vLLM makes tokens of NaN.
 
-What a server says is checked before it counts. An answer that the server itself broke off is asked
-for again.
+What a server says is checked before it counts, and shown in a line without the API key. An answer
+that the server itself broke off is asked for again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import math
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import PurePath
 from typing import Annotated, Any, NotRequired
 
@@ -49,8 +48,7 @@ _PROBE = (3, 4, 5)  # ids of any vocabulary
 # choices, too.
 _GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_token_ids": True}
 
-# What is read of replies. Names are shown and recorded, so they hold nothing that a terminal would
-# obey.
+# What is read of replies. Names hold nothing that a terminal would obey.
 _Name = Annotated[str, Field(pattern=r"^\P{C}*$")]
 
 
@@ -108,7 +106,7 @@ class Endpoint:
     Attributes:
         server: its program: a value of SERVERS, or what it calls itself.
         fingerprint: what its first answer states of its version and its settings, and so every
-            other; empty if nothing.
+            other, without the API key; empty if nothing.
         most_tokens: of a prompt and its answer together; infinite if it does not say.
     """
 
@@ -156,13 +154,14 @@ class Endpoint:
             None,
         )
         if model is None:
-            served = in_one_line(Exception(", ".join(each["id"] for each in models) or "no model"))
+            served = ", ".join(each["id"] for each in models) or "no model"
             raise InputError(
-                f"{url} serves {served}, not {name}; serve that, or give it that name (vLLM: "
-                f"--served-model-name {name})."
+                f"{url} serves {self._shown(served)}, not {name}; serve that, or give it that name "
+                f"(vLLM: --served-model-name {name})."
             )
-        self.model, owner = model["id"], model.get("owned_by") or "an unnamed server"
-        self.server = SERVERS.get(owner, owner)
+        self.model = model["id"]
+        owner = model.get("owned_by") or "an unnamed server"
+        self.server = SERVERS.get(owner) or self._shown(owner)
         self.most_tokens = model.get("max_model_len") or math.inf
         self._continue(
             Request(
@@ -215,28 +214,29 @@ class Endpoint:
             _Again: the server broke its answer off.
         """
         reply = _REPLY.validate_json(content, strict=True)
-        choice, read, model = (
-            reply["choices"][0],
-            reply["usage"]["prompt_tokens"],
-            reply.get("model", self.model),
-        )
-        fingerprint = reply.get("system_fingerprint") or ""
+        choice = reply["choices"][0]
+        read = reply["usage"]["prompt_tokens"]
+        model = reply.get("model", self.model)
+        fingerprint = self._without_key(reply.get("system_fingerprint") or "")
         if self.fingerprint is None:
             self.fingerprint = fingerprint
         ended, log_probs = choice["finish_reason"], choice["logprobs"] or {}
         if ended not in WHOLE:
-            raise _Again(f"its answer ends by {ended!r}")
+            raise _Again(f"its answer ends by '{ended}'")
         tokens, nats = choice.get("token_ids"), log_probs.get("token_logprobs", [])
         if "content" in log_probs:
             tokens = [each["id"] for each in log_probs["content"]]
             nats = [each["logprob"] for each in log_probs["content"]]
-        made, asked, most = len(tokens or ()), len(request.prompt), request.max_new_tokens
+        made = len(tokens or ())
+        asked = len(request.prompt)
+        most = request.max_new_tokens
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
         for wrong, words in (
             (
                 model != self.model,
-                f"answers as {model}, not as {self.model}; give one that has that model alone",
+                f"answers as {self._shown(model)}, not as {self._shown(self.model)}; "
+                "give one that has that model alone",
             ),
             (
                 fingerprint != self.fingerprint,
@@ -248,13 +248,13 @@ class Endpoint:
                 "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do",
             ),
             (
-                stop < min(made, request.min_new_tokens),
-                "ends an answer before min_tokens; vLLM does not",
-            ),
-            (
                 ended == "length" and made < most,
                 f"made {made} tokens of {most}, because no more fit; "
                 "start it with a longer context",
+            ),
+            (
+                stop < request.min_new_tokens,
+                "ends an answer before min_tokens; vLLM does not",
             ),
             (
                 not len(nats) == made <= most,
@@ -290,9 +290,7 @@ class Endpoint:
                 return read(self._content(what, body, largest))
             except ValidationError as error:
                 first = error.errors(include_input=False, include_url=False)[0]
-                reason = in_one_line(
-                    ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-                )
+                reason = in_one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
                 raise InputError(
                     f"the server at {self.url} does not answer as OpenAI's do ({what}: {reason}); "
                     f"vLLM does."
@@ -301,47 +299,81 @@ class Endpoint:
                 tries -= 1
                 if not tries:
                     raise InputError(
-                        f"the server at {self.url} does not answer {what} ({in_one_line(error)}); "
-                        f"start it, or see "
-                        "why in its log, and give the same command again."
-                    ) from error
+                        f"the server at {self.url} does not answer {what} "
+                        f"({self._shown(str(error))}); start it, or see why in its log, and give "
+                        "the same command again."
+                    ) from None
             self._over.wait(pause)
             pause *= 2
 
     def _content(self, what: str, body: dict | None, largest: int) -> bytes:
         """The content of one reply, to a completion or else for the list of models."""
-        until, content = time.monotonic() + LONGEST_ANSWER, bytearray()
         try:
-            with self._http.stream(
-                *(("POST", "completions") if body else ("GET", "models")), json=body
-            ) as reply:
-                for piece in reply.iter_bytes():
-                    content += piece
-                    if len(content) > largest:
-                        raise InputError(
-                            f"the server at {self.url} answers {what} by over {largest:,} bytes; "
-                            f"see why."
-                        )
-                    if time.monotonic() > until:
-                        raise httpx.ReadTimeout("too slow")
-        except httpx.ReadTimeout as error:
+            status, content = _within(
+                LONGEST_ANSWER, functools.partial(self._reply, what, body, largest)
+            )
+        except (TimeoutError, httpx.ReadTimeout) as error:
             raise InputError(
                 f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} "
-                f"seconds; ask for "
-                "shorter prompts, or give a faster one."
+                "seconds; ask for shorter prompts, or give a faster one."
             ) from error
         except (
             httpx.HTTPError,
             OverflowError,
             UnicodeError,
         ) as error:  # the last two of impossible addresses
-            raise _Again(f"{type(error).__name__}: {error}") from error
-        if reply.status_code == 200:
-            return bytes(content)
-        said = content.decode(errors="replace").replace(self._key or "\0", "…")
-        reason = f"HTTP {reply.status_code}: {in_one_line(Exception(said))}"
-        if reply.status_code in _RETRIED:
+            raise _Again(f"{type(error).__name__}: {error}") from None
+        if status == 200:
+            return content
+        reason = f"HTTP {status}: {content.decode(errors='replace')}"
+        if status in _RETRIED:
             raise _Again(reason)
         raise InputError(
-            f"the server at {self.url} refuses {what} ({reason}); give another, or correct it."
+            f"the server at {self.url} refuses {what} ({self._shown(reason)}); give another, or "
+            "correct it."
         )
+
+    def _reply(self, what: str, body: dict | None, largest: int) -> tuple[int, bytes]:
+        """The status and the content of a reply of at most so many bytes."""
+        content = bytearray()
+        method, path = ("POST", "completions") if body else ("GET", "models")
+        with self._http.stream(method, path, json=body) as reply:
+            for piece in reply.iter_bytes():
+                content += piece
+                if len(content) > largest:
+                    raise InputError(
+                        f"the server at {self.url} answers {what} by over {largest:,} bytes; "
+                        "see why."
+                    )
+        return reply.status_code, bytes(content)
+
+    def _shown(self, said: str) -> str:
+        """What the server says, for a terminal or a record: in a line, without the API key."""
+        return in_one_line(self._without_key(said))
+
+    def _without_key(self, said: str) -> str:
+        """What the server says, with an ellipsis for the API key."""
+        # Where bytes or JSON are quoted, a backslash stands before some characters.
+        quoted = r"\\*".join(map(re.escape, self._key))
+        return re.sub(quoted, "…", said) if self._key else said
+
+
+def _within(seconds: float, call: Callable[[], Any]) -> Any:
+    """What `call` returns.
+
+    httpx limits each wait for a byte, and a server may send one byte of its headers after another
+    without end. So a thread calls, which is left behind when the time is over.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    outcome: Future = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)

@@ -3,6 +3,7 @@ refused."""
 
 import contextlib
 import itertools
+import json
 import math
 import time
 
@@ -71,6 +72,17 @@ def test_the_models_own_ends_and_the_least_tokens_are_kept(stops, monkeypatch):
         pytest.raises(InputError, match="min_tokens"),
     ):
         list(Endpoint(served.url, "model", WORDS, stops).generate(least))
+    with Completions(log_probs) as served, pytest.raises(InputError, match="min_tokens"):
+        at = Endpoint(served.url, "model", WORDS)
+        served.next = [ends_at_once]
+        list(at.generate(least[:1]))
+
+
+def ends_at_once(answer):
+    """Makes an answer one without a token, not even that which ends it."""
+    answer["choices"] = [
+        {"finish_reason": "stop", "token_ids": [], "logprobs": {"token_logprobs": []}}
+    ]
 
 
 def puts(value, *path):
@@ -86,6 +98,15 @@ def puts(value, *path):
 
 CHOICE = "choices", 0
 NATS = *CHOICE, "logprobs", "token_logprobs"
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+def dripping(first, each):
+    """A reply that never ends."""
+    yield first
+    while True:
+        time.sleep(0.05)
+        yield each
 
 
 @pytest.mark.parametrize(
@@ -106,10 +127,11 @@ NATS = *CHOICE, "logprobs", "token_logprobs"
         ({}, puts([6, 300], *CHOICE, "token_ids"), "300"),
         ({}, puts([], *NATS), "0 log-probabilities"),
         ({}, puts("other", "model"), "other"),
-        ({}, iter([b"<html>"]), "JSON"),
-        ({}, iter([b"[" * 100_000]), "JSON"),
-        ({}, itertools.repeat(b"0" * 2**16), "bytes"),
-        ({}, (time.sleep(0.05) or b"0" for _ in itertools.count()), "seconds"),
+        ({}, iter([OK, b"\r\n", b"<html>"]), "JSON"),
+        ({}, iter([OK, b"\r\n", b"[" * 100_000]), "JSON"),
+        ({}, itertools.chain([OK, b"\r\n"], itertools.repeat(b"0" * 2**16)), "bytes"),
+        ({}, dripping(OK + b"\r\n", b"0"), "seconds"),
+        ({}, dripping(OK, b"a: b\r\n"), "seconds"),
         ({}, "slow", "seconds"),
     ],
 )
@@ -125,14 +147,43 @@ def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(
         assert len(served.asked) <= 1 and str(refused.value).isprintable()
 
 
-def test_a_key_is_stripped_or_refused_and_never_shown(monkeypatch):
+KEY = "sk-'secret\\key"
+SAYS_KEY = {
+    "its owner": ({"owner": KEY}, None),
+    "a name": ({"models": [{"id": f"{KEY}/model"}]}, puts("other", "model")),
+    "another model": ({"models": [{"id": KEY}]}, None),
+    "the model of an answer": ({}, puts(KEY, "model")),
+    "an end": ({}, puts(KEY, *CHOICE, "finish_reason")),
+    "a refusal": ({}, iter([b"HTTP/1.1 401 No\r\n\r\n", KEY.encode()])),
+    "a quoted refusal": ({}, iter([b"HTTP/1.1 401 No\r\n\r\n", json.dumps(KEY).encode()])),
+    "a broken line": ({}, iter([b"HTTP/1.1 Bearer ", KEY.encode(), b"\r\n\r\n"])),
+    "much": ({"owner": f"{KEY} " * 30_000}, puts("other", "model")),
+    "a long word": ({"owner": "x" * 90_000}, puts("other", "model")),
+}
+
+
+@pytest.mark.parametrize("where", SAYS_KEY)
+def test_what_a_server_says_is_shown_in_a_line_without_the_key(where, monkeypatch):
+    how, then = SAYS_KEY[where]
+    monkeypatch.setattr(endpoint, "TRIES", 1)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Completions(counting, **how) as served:
+        served.next = [then]
+        served.fingerprint = KEY
+        try:
+            at = Endpoint(served.url, "model", WORDS)
+        except InputError as error:
+            said = str(error)
+        else:
+            said = f"{at.server} {at.fingerprint}"
+    assert "secret" not in said and "…" in said and len(said) < 500
+
+
+def test_a_key_is_stripped_or_refused(monkeypatch):
     with Completions(counting) as served:
         monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
-        at = Endpoint(served.url, "model", WORDS)
+        Endpoint(served.url, "model", WORDS)
         assert served.keys == ["Bearer sk-secret"]
-        served.complete = lambda asked: (401, {"error": "wrong key sk-secret"})
-        with pytest.raises(InputError, match="wrong key …"):
-            list(at.generate(requests(1)))
     for key in ("sk secret", "sk-\nsecret", "sk-sécret", "sk-secret\x07."):
         monkeypatch.setenv("OPENAI_API_KEY", key)
         with pytest.raises(InputError, match=r"^OPENAI_API_KEY[^é\n\x07]*$") as refused:
