@@ -8,7 +8,6 @@ directory.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import hashlib
@@ -403,9 +402,17 @@ class BaseModel:
     def stops(self) -> frozenset[int]:
         """The ids that end its answers: those of generation_config.json, if there is one, else its
         configuration's."""
-        with contextlib.suppress(OSError):  # there is none
+        mend = "correct its generation_config.json, or remove it"
+        file = Path(self.source) / "generation_config.json"
+        if file.is_file():
+            files.read_json(file, mend)
+        try:
             return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
-        return model_stops(GenerationConfig.from_model_config(self.config))
+        except OSError:  # there is none
+            return model_stops(GenerationConfig.from_model_config(self.config))
+        except Exception as error:  # what it holds makes the library raise anything
+            reason = in_one_line(error).removesuffix(".")
+            raise InputError(f"cannot generate by {self.name} ({reason}); {mend}.") from error
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
