@@ -11,6 +11,7 @@ from .angles import real_array
 from .errors import InputError, check_number, check_whole
 
 LARGEST = 2**16  # dimensions of a head, far more than any model has
+_FACTORS = (1e-3, 1e3)  # of attention, far from any that a method computes or learns
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class RopeGeometry:
 
     def __post_init__(self) -> None:
         check_number(self.base, "the RoPE base", above=1)
-        check_number(self.attention_factor, "the attention factor", above=0)
+        check_number(self.attention_factor, "the attention factor", *_FACTORS)
         # As integers, because NumPy does not take 64.0 for a number of dimensions.
         object.__setattr__(
             self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST)
@@ -140,5 +141,5 @@ class RopeScaling:
         object.__setattr__(
             self,
             "attention_factor",
-            check_number(self.attention_factor, "the attention factor", above=0),
+            check_number(self.attention_factor, "the attention factor", *_FACTORS),
         )

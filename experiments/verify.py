@@ -37,7 +37,10 @@ _NOT_COMPARED = {"seconds", "environment", "identity", "ran_on"}
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.verify")
     parser.add_argument(
-        "measured", type=Path, nargs="?", help="compare the records in this directory; measure none"
+        "measured",
+        type=command_line.path,
+        nargs="?",
+        help="compare the records in this directory; measure none",
     )
     command_line.option(
         parser, "--tolerance", command_line.number, "N", "largest absolute difference allowed", 2e-3

@@ -18,6 +18,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
+_MOST = 10**12  # tokens, steps or samples, more than any machine measures
 _PLACES = "(default results/, for a model of your own build/own/results/)"
 
 
@@ -130,7 +131,7 @@ def factor(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def count(text: str, least: int = 1, most: float = math.inf) -> int:
+def count(text: str, least: int = 1, most: int = _MOST) -> int:
     """A whole number of at least 1."""
     value = int(text)
     if not least <= value <= most:
@@ -161,10 +162,17 @@ def existing_directory(text: str) -> Path:
     return Path(text)
 
 
+def path(text: str) -> Path:
+    """A path; refused if it is empty, as an unset variable of a shell is."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; give a path, or leave the option out")
+    return Path(text)
+
+
 def directory(text: str) -> Path:
     """A directory to write to; refused, before any work, if it cannot be written to."""
     try:
-        files.check_writable(Path(text))
+        files.check_writable(path(text))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return Path(text)
@@ -242,7 +250,7 @@ def add_dtype_argument(to: argparse.ArgumentParser) -> None:
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """Add --results, where records are read."""
-    option(to, "--results", Path, "DIR", f"read records from DIR {_PLACES}")
+    option(to, "--results", path, "DIR", f"read records from DIR {_PLACES}")
 
 
 def add_records_arguments(to: argparse.ArgumentParser) -> None:

@@ -104,7 +104,7 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
         f"{verb} the first N of Shakespeare's {PLAYS} long texts",
     )
     own = f"{verb} these text files, or the .txt files in these folders, instead"
-    to.add_argument("--texts", type=Path, nargs="+", metavar="PATH", help=own)
+    to.add_argument("--texts", type=command_line.path, nargs="+", metavar="PATH", help=own)
     add_bos_argument(to)
 
 

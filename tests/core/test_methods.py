@@ -54,7 +54,7 @@ def test_an_attention_factor_is_positive_and_changes_nothing_else(method):
     assert ours.stock is None
     assert (ours.inv_freq == plain.inv_freq).all()
     assert (ours.interpolated == plain.interpolated).all()
-    for bad in (0, -1, np.nan, np.inf):
+    for bad in (0, -1, np.nan, np.inf, 1e308, 1e-308):
         with pytest.raises(InputError, match="attention.factor"):
             scale(SMALL, method, 2, attention_factor=bad)
 

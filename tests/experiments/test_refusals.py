@@ -167,14 +167,16 @@ def test_weights_that_do_not_fit(refused, name):
     a prompt that has no room: passkey --model {model} --lengths 100
     data without the benchmark: open_llm --model {model} --benchmarks {root}
     the same length twice: ruler --model {model} --lengths 64 64
+    a length that no machine measures: passkey --model {model} --lengths 100000000000000000000
     tables of nothing: tables.__main__ --results {nowhere}
+    tables of an unset variable: tables.__main__ --results {nothing}
     tolerance nan: verify {root} --tolerance nan
 """),
 )
 def test_arguments(refused, line):
     name = line.split()[0]
     measures = name != "verify" and "." not in name
-    refused(line + (" --results {results}" if measures else ""))
+    refused(line + (" --results {results}" if measures else ""), nothing="")
 
 
 @pytest.mark.parametrize(
@@ -197,10 +199,14 @@ def test_what_was_meant(refused, line, request):
     not UTF-8: {latin}
     empty: {empty}
     two of one name: {text} {again}
+    an unset variable: {nothing}
 """),
 )
 def test_texts(refused, line):
-    refused("perplexity --model {model} --lengths 64 --results {results} --texts " + line)
+    refused(
+        f"perplexity --model {{model}} --lengths 64 --results {{results}} --texts {line}",
+        nothing="",
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,18 +230,35 @@ def test_models(refused, line):
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[1]",
+        '{"cache_implementation": 5}',
+        *(f'{{"eos_token_id": {each}}}' for each in ('"abc"', '{"a": 1}', -7, 10**20, "[2, true]")),
+    ],
+)
+def test_what_ends_an_answer(refused, places, tmp_path, content):
+    folder = shutil.copytree(places["model"], tmp_path / "model")
+    (folder / "generation_config.json").write_text(content)
+    says = refused("passkey --results {results} --lengths 500 --model {folder}", folder=folder)
+    assert "generation_config.json" in says
+
+
+@pytest.mark.parametrize(
     "line",
     rows("""
     a file: {text}
     below a file: {text}/x
     a loop of links: {loop}
+    empty: {nothing}
 """),
 )
 @pytest.mark.parametrize(
     "command", ["passkey --model {model} --results", "extend --model {model} --output"]
 )
 def test_places_to_write_to(refused, command, line):
-    refused(f"{command} {line}")
+    refused(f"{command} {line}", nothing="")
 
 
 @pytest.mark.parametrize(
