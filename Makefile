@@ -13,12 +13,14 @@ REPLACE ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
 # What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
-unexport MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
+WRITTEN := MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
+unexport $(WRITTEN)
 define newline
 
 
 endef
-quote    = '$(subst $(newline), ,$(subst ','\'',$(1)))'
+$(foreach name,$(WRITTEN),$(if $(findstring $(newline),$(value $(name))),$(error $(name) holds a line break; give it in one line)))
+quote    = '$(subst ','\'',$(1))'
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 

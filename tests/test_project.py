@@ -36,7 +36,7 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
     python.parent.mkdir()
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
-    hostile = f"a'; touch {trap}; echo '$(shell touch {trap})\ntouch {trap} #"
+    hostile = f"a'; touch {trap}; echo '$(shell touch {trap}) #"
     names = (
         "MODEL",
         "METHOD",
@@ -62,7 +62,12 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
     ):
         command = ["make", target, *values, f"VENV={tmp_path}", "-o", f"{tmp_path}/.installed"]
         given = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        assert hostile.replace("\n", " ") in given and not trap.exists(), target
+        assert hostile in given and not trap.exists(), target
+    for name in names:
+        command = ["make", "rerun", f"{name}=a\ntouch {trap}", f"VENV={tmp_path}"]
+        refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert refused.returncode == 2 and f"{name} holds a line break" in refused.stderr
+        assert not refused.stdout and not trap.exists()
 
 
 # Each folder may import from those named: core → experiments (→ eval) → results → analysis →
