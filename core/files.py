@@ -38,11 +38,29 @@ def write(file: Path, content: str | bytes) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
     try:
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(partial, file)
+        with _named(partial, file):
+            partial.write_bytes(content.encode() if isinstance(content, str) else content)
+            os.replace(partial, file)
     finally:
         partial.unlink(missing_ok=True)
     return file
+
+
+@contextlib.contextmanager
+def _named(partial: Path, target: Path) -> Iterator[None]:
+    """Inside the context, errors name the target, not the temporary path, which nobody finds
+    afterwards."""
+    try:
+        yield
+    except Exception as error:
+        error.args = tuple(
+            value.replace(str(partial), str(target)) if isinstance(value, str) else value
+            for value in error.args
+        )
+        for name in ("filename", "filename2"):  # of an OSError
+            if path := getattr(error, name, None):
+                setattr(error, name, str(path).replace(str(partial), str(target)))
+        raise
 
 
 def write_json(file: Path, content: object) -> Path:
@@ -108,8 +126,9 @@ def new(target: Path) -> Iterator[Path]:
         partial = target.with_name(f".{target.name}.partial")
         remove(partial)
         try:
-            yield partial
-            os.rename(partial, target)
+            with _named(partial, target):
+                yield partial
+                os.rename(partial, target)
         finally:
             remove(partial)
 
@@ -152,7 +171,7 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     except Timeout:
         holder = "another process"
         with contextlib.suppress(OSError):  # it may just have let go
-            holder = file.read_text(errors="replace") or holder
+            holder = file.read_text(encoding="utf-8", errors="replace") or holder
         if not wait:
             raise InputError(f"{holder} is at work on {target}; wait for it, or stop it.") from None
         print(f"waiting for {holder}, which is at work on {target}", file=sys.stderr, flush=True)
@@ -160,8 +179,9 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-    file.write_text(f"process {process} on {socket.gethostname()}")
     try:
+        with contextlib.suppress(OSError):  # a full disk has no room for a name
+            file.write_text(f"process {process} on {socket.gethostname()}", encoding="utf-8")
         yield
     finally:
         if os.getpid() == process:  # a fork of the process that locked it holds nothing
@@ -188,7 +208,7 @@ def component(name: str) -> str:
             f"{name!r} cannot name a file or a directory; give a name without a slash or a "
             f"leading dot."
         )
-    if len(name.encode()) > LONGEST:
+    if len(os.fsencode(name)) > LONGEST:
         raise InputError(
             f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
         )
@@ -202,7 +222,7 @@ def check_writable(directory: Path) -> None:
         InputError: it is a file, or its nearest existing parent is not writable.
     """
     path = Path(directory).absolute()
-    if any(len(name.encode()) > LONGEST for name in path.parts):
+    if any(len(os.fsencode(name)) > LONGEST for name in path.parts):
         raise InputError(
             f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
         )

@@ -262,7 +262,7 @@ def recipes() -> dict[str, dict]:
     """The package's own list of tasks: by name, the script ("task") and its arguments ("args")."""
     import yaml
 
-    return yaml.safe_load((folder() / "synthetic.yaml").read_text())
+    return yaml.safe_load((folder() / "synthetic.yaml").read_text(encoding="utf-8"))
 
 
 def folder() -> Path:

@@ -142,7 +142,7 @@ def draw_figure(name: str, measured: Results) -> Drawn:
 def caption(name: str) -> tuple[str, str]:
     """A figure's title and how to read it, from its module's docstring; the second may be empty."""
     file = records.ROOT / f"{module('figures', name).replace('.', '/')}.py"
-    title, _, reading = (ast.get_docstring(ast.parse(file.read_text())) or name).partition("\n\n")
+    title, _, reading = (ast.get_docstring(ast.parse(file.read_bytes())) or name).partition("\n\n")
     return title, " ".join(reading.split())
 
 

@@ -310,6 +310,9 @@ def run(main: Callable[[], None]) -> None:
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
     try:
+        "".join(
+            sys.argv
+        ).encode()  # before any work, because libraries and records take UTF-8 alone
         main()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough
@@ -337,6 +340,11 @@ def explained(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, NonFiniteError):
         return f"{error}{_kept(error)}."
+    if isinstance(error, UnicodeEncodeError):
+        return (
+            f"{ascii(in_one_line(error.object))} holds what the encoding of this locale, "
+            f"{sys.getfilesystemencoding()}, cannot read; set PYTHONUTF8=1."
+        )
     text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
     full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"

@@ -1,8 +1,10 @@
 """Files and directories appear whole, whatever ends the writer; one process at a time makes a
 thing."""
 
+import errno
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,30 @@ def test_a_new_directory_appears_whole_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "a"]
     with pytest.raises(InputError, match="exists already"), files.new(target):
         pass
+
+
+def test_an_error_names_what_was_to_be_written_not_the_temporary_path(tmp_path):
+    target = tmp_path / "out"
+    for error in (InputError("cannot read {}/a"), OSError(28, "full", "{}/a"), OSError(28, "full")):
+        with pytest.raises(type(error)) as raised, files.new(target) as partial:
+            if isinstance(error, InputError):
+                raise InputError(str(error).format(partial))
+            if error.filename:
+                error.filename = partial / "a"
+            raise error
+        said = str(raised.value)
+        assert "partial" not in said and (str(target / "a") in said or said == "[Errno 28] full")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with files.lock(tmp_path / "journal"):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_second_to_lock_learns_who_holds_it_and_a_killed_one_holds_nothing(tmp_path):

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -325,6 +326,16 @@ def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"])])
     command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
+
+
+def test_a_path_that_the_locale_cannot_read(places):
+    command = [sys.executable, "-m", "experiments.extend", "--model", f"{places['nowhere']}é"]
+    locale = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
+    refused = subprocess.run(
+        command, cwd=records.ROOT, env=locale, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert refused.returncode == 2 and one_sentence(refused.stderr), refused.stderr
+    assert "PYTHONUTF8=1" in refused.stderr
 
 
 def test_a_reader_that_has_seen_enough(places):
