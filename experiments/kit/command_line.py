@@ -310,9 +310,8 @@ def run(main: Callable[[], None]) -> None:
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = lambda message, *_, **__: f"note: {message}\n"
     try:
-        "".join(
-            sys.argv
-        ).encode()  # before any work, because libraries and records take UTF-8 alone
+        for word in sys.argv:
+            word.encode()  # refused before any work: libraries and records take UTF-8 alone
         main()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough
@@ -342,7 +341,7 @@ def explained(error: Exception) -> str | None:
         return f"{error}{_kept(error)}."
     if isinstance(error, UnicodeEncodeError):
         return (
-            f"{ascii(in_one_line(error.object))} holds what the encoding of this locale, "
+            f"{error.object!a} holds what the encoding of this locale, "
             f"{sys.getfilesystemencoding()}, cannot read; set PYTHONUTF8=1."
         )
     text = in_one_line(error, width=400)  # which has room for a path
