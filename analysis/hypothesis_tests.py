@@ -18,7 +18,9 @@ from scipy.special import stdtr
 
 from analysis.scores import Score
 
-REPRODUCED, CONTRADICTED, UNDECIDED = "holds here", "does not hold here", "not decided here"
+REPRODUCED = "holds here"
+CONTRADICTED = "does not hold here"
+UNDECIDED = "not decided here"
 LEVEL = 0.05
 
 
@@ -66,7 +68,8 @@ class Region:
         return max((score.mean - score.low) / -self.low, (score.high - score.mean) / self.high)
 
 
-ABOVE, BELOW = Region(low=0.0), Region(high=0.0)
+ABOVE = Region(low=0.0)
+BELOW = Region(high=0.0)
 
 
 def _in_errors(gap: float, error: float) -> float:
@@ -81,7 +84,8 @@ def holm(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
     In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one
     above its level on, all are compared with that same level.
     """
-    order, n = np.argsort(p_values, kind="stable"), len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    n = len(p_values)
     steps = level / np.arange(n, 0, -1)
     failing = np.flatnonzero(p_values[order] > steps)
     last = failing[0] if len(failing) else n - 1

@@ -30,7 +30,8 @@ OPEN_LLM = {
 def longbench_e(record: dict) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
     scores = record["scores"]["buckets"] | record["scores"]["averages"]
-    names, tasks = _MINIATURE if "benchmark" in record else {}, record["scores"].get("tasks", {})
+    names = _MINIATURE if "benchmark" in record else {}
+    tasks = record["scores"].get("tasks", {})
     by_name = {}
     for name, score in scores.items():
         buckets = longbench.AVERAGES.get(name, (name,))

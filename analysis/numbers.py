@@ -9,6 +9,11 @@ def number(value: float, digits: int, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: "1 text", "2,000 texts"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def interval(score: Score, digits: int) -> str:
     """[low, high]; empty where there is no interval."""
     return (
@@ -26,7 +31,8 @@ def by_text(score: Score, digits: int, sign: bool = False) -> str:
 def spread(score: Score, digits: int, sign: bool = False) -> str:
     """What stands behind a number in prose: its interval and of what it is; of few texts, the value
     of each."""
-    parts, each = [interval(score, digits)], by_text(score, digits, sign)
+    parts = [interval(score, digits)]
+    each = by_text(score, digits, sign)
     parts += ["over seeds"] if score.over_seeds_alone else []
     parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []
     return " ".join(filter(None, parts))

@@ -42,7 +42,8 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
     for line in table(name).to_dict("records"):
         if "model" in line:
-            method, factor = line["method"], line.get("factor")
+            method = line["method"]
+            factor = line.get("factor")
             registered = methods().get(method)
             title = registered.title if registered else method
             model = line["model"]
@@ -51,12 +52,10 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
             )
             value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
         else:
-            model, row, value, metric = (
-                "LLaMA2-13B",
-                str(next(iter(line.values()))),
-                "score",
-                "metric",
-            )
+            model = "LLaMA2-13B"
+            row = str(next(iter(line.values())))
+            value = "score"
+            metric = "metric"
         by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
     return by_model
 

@@ -117,10 +117,8 @@ class Results:
         """
         file = Path(folder) / name / MODEL
         if not file.is_file():
-            names, name = (
-                ", ".join(models(folder)) or "none",
-                f"{name!r}{meant(name, models(folder))}",
-            )
+            names = ", ".join(models(folder)) or "none"
+            name = f"{name!r}{meant(name, models(folder))}"
             raise InputError(
                 f"no model {name} under {folder} (there is {names}); measure something of it first."
             )

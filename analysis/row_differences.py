@@ -38,7 +38,8 @@ def between(
     """
     require_alike(ours, other)
     if shared := set(ours.seeds) & set(other.seeds):
-        ours, other = ours.of_seeds(shared), other.of_seeds(shared)
+        ours = ours.of_seeds(shared)
+        other = other.of_seeds(shared)
     our_scores, other_scores = (
         list(row.by_seed(metrics, metric).values()) for row in (ours, other)
     )
@@ -105,10 +106,8 @@ def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
     """
     if experiment not in _READ:
         return None
-    by_run, count = (
-        [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)],
-        len(ours.runs),
-    )
+    by_run = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)]
+    count = len(ours.runs)
     gaps = []
     for group, names in by_run[0].items():
         shared = [name for name in names if all(name in scores.get(group, ()) for scores in by_run)]

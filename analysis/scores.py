@@ -192,7 +192,8 @@ def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
     Args:
         ours, others: of each seed and text, [seeds, texts]; the numbers of seeds may differ.
     """
-    ours, others = stacked(ours), stacked(others)
+    ours = stacked(ours)
+    others = stacked(others)
     by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))
     return _of_texts(by_text, ours.mean(axis=1), others.mean(axis=1))
 
@@ -202,7 +203,8 @@ def _of_texts(by_text: np.ndarray, *by_seed: np.ndarray) -> Score:
     errors = seed_errors(by_seed)
     if len(by_text) >= LEAST_TEXTS:
         errors.insert(0, (standard_error(by_text), len(by_text) - 1))
-    texts, seeds = tuple(by_text.tolist()), max(map(len, by_seed))
+    texts = tuple(by_text.tolist())
+    seeds = max(map(len, by_seed))
     mean = float(by_text.mean())
     return Score(mean, n=len(texts), texts=texts, seeds=seeds).with_further(errors)
 

@@ -91,11 +91,9 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     extension = getattr(config, configuration.EXTENSION, None)
     if extension is None:
         return None
-    geometry, method, options = (
-        rope_geometry(model),
-        extension.get("method"),
-        extension.get("options"),
-    )
+    geometry = rope_geometry(model)
+    method = extension.get("method")
+    options = extension.get("options")
     registered = rope.METHODS.get(method) if isinstance(options, dict) else None
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
@@ -143,14 +141,16 @@ def extend_checkpoint(
             `directory` exists, or the method is learned (extend a model in memory by it and export
             that) or scales by a prompt's length.
     """
-    source, directory = Path(source), Path(directory)
+    source = Path(source)
+    directory = Path(directory)
     rope.check_fixed(method)
     if rope.get(method).start:
         raise InputError(
             f"the method {method!r} needs the model in memory; load the model, extend it and "
             f"export it."
         )
-    (before, model), base = check_checkpoint(source, directory), card.base(str(source))
+    (before, model) = check_checkpoint(source, directory)
+    base = card.base(str(source))
     extend(model, method, factor, **options)
     with files.new(directory) as partial:
         checkpoint.copy(source, partial)

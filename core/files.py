@@ -165,7 +165,8 @@ def lock(target: Path, wait: bool = False) -> Iterator[None]:
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     file = target.with_name(f".{target.name}.lock")
-    process, work = os.getpid(), FileLock(file, thread_local=False, fallback_to_soft=False)
+    process = os.getpid()
+    work = FileLock(file, thread_local=False, fallback_to_soft=False)
     try:
         work.acquire(timeout=_PATIENCE, poll_interval=0.02)
     except Timeout:

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from analysis.results import Results
 from figures.kit import histograms, style
 
-PAIRS, SHOWN = (6, 22), 24
+PAIRS = (6, 22)
+SHOWN = 24
 
 
 def build(results: Results) -> Figure:

@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from analysis.results import Results
 from figures.kit import histograms, style
 
-THETA, LENGTH, FACTOR = 2 * np.pi / 9, 12, 2
+THETA = 2 * np.pi / 9
+LENGTH = 12
+FACTOR = 2
 
 
 def build(results: Results) -> Figure:
@@ -21,7 +23,8 @@ def build(results: Results) -> Figure:
     angles."""
     histograms.check_geometry(results)
     figure, (upper, lower) = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
-    seen, longer = np.arange(LENGTH), np.arange(LENGTH * FACTOR)
+    seen = np.arange(LENGTH)
+    longer = np.arange(LENGTH * FACTOR)
     curve = np.linspace(0, longer[-1] + 1, 600)
     seen_style = {
         "marker": "o",

@@ -97,7 +97,9 @@ def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -
         mean, low, high = (
             stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high")
         )
-        mean, low, high = mean.mean(axis=0), low.min(axis=0), high.max(axis=0)
+        mean = mean.mean(axis=0)
+        low = low.min(axis=0)
+        high = high.max(axis=0)
         axes.errorbar(
             length,
             mean,

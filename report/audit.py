@@ -120,7 +120,8 @@ class Sentence:
         rows = self.values()
         covered = rows["value"][rows.index.isin(self.against)]
         decides = self._decides(covered)
-        row, title = rows.loc[decides], rope.METHODS[decides].title
+        row = rows.loc[decides]
+        title = rope.METHODS[decides].title
         value = self._value(row["value"], self._digits or 1)
         derived = f"{value} against {title} ({row['model']}, s = {row['factor']:g})"
         if self.printed is None:
@@ -155,8 +156,10 @@ def _scores(table: str, metric: str) -> pd.DataFrame:
 
 
 _LESS = {"table": "disturbance", "metric": "mean over pairs", "unit": "% less"}
-_LONG, _BEYOND = ("longbench_e", "Avg."), ("longbench_e", "Avg.>4k")
-_SHORT, _BEFORE = ("open_llm", "Avg."), {"against": (rope.ORIGINAL,)}
+_LONG = ("longbench_e", "Avg.")
+_BEYOND = ("longbench_e", "Avg.>4k")
+_SHORT = ("open_llm", "Avg.")
+_BEFORE = {"against": (rope.ORIGINAL,)}
 SENTENCES = (
     Sentence(
         "abstract",
@@ -253,10 +256,8 @@ def other_sentences() -> Iterator[Check]:
     ) -> Check:
         return Check(where, what, _NO_NUMBER, derived, "" if holds else kind, why)
 
-    what, why = (
-        "table that the drops of 0.12 and 0.53 are read from",
-        "The text refers to the wrong table.",
-    )
+    what = "table that the drops of 0.12 and 0.53 are read from"
+    why = "The text refers to the wrong table."
     yield Check("section 4.3", what, "LongBench-E", "Open LLM", SLIP, why)
     for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         near, far = (_rows("longbench_e", model=model, metric=m) for m in ("4-8k", "8k+"))
@@ -293,7 +294,8 @@ def other_sentences() -> Iterator[Check]:
     )
     intervals = _rows("intervals_longbench_e", metric="Avg.").set_index("intervals")["score"]
     fine = intervals.loc[[90, 180, 360]]
-    spread, loss = fine.max() - fine.min(), fine.min() - intervals.loc[720]
+    spread = fine.max() - fine.min()
+    loss = fine.min() - intervals.loc[720]
     what = "b = 720 falls (here: by more than b = 90 … 360 differ)"
     yield true(
         "section 5.3", what, loss > spread, f"falls {loss:.2f}, range {spread:.2f}", JUDGEMENT
@@ -308,7 +310,8 @@ def other_sentences() -> Iterator[Check]:
     )
     for model, scores in ruler.groupby("model", sort=False):
         scores = scores.droplevel("model")
-        before, after = scores.loc[rope.ORIGINAL], scores.drop(rope.ORIGINAL)
+        before = scores.loc[rope.ORIGINAL]
+        after = scores.drop(rope.ORIGINAL)
         holds = after["4k"].max() < before["4k"] and all(
             after[m].min() > before[m] for m in ("8k", "16k")
         )
@@ -324,11 +327,10 @@ def other_sentences() -> Iterator[Check]:
         )
         yield true("sections 3.2, B.2", what, holds, _list(times))
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
-        label, size = row.printed_label, row.model.removeprefix("LLaMA2-")
-        kind, why = (
-            "" if label == size else SLIP,
-            "The table has two blocks of 7B; the second is of 13B.",
-        )
+        label = row.printed_label
+        size = row.model.removeprefix("LLaMA2-")
+        kind = "" if label == size else SLIP
+        why = "The table has two blocks of 7B; the second is of 13B."
         yield Check(TITLES["perplexity"], f"label of the {row.model} rows", label, size, kind, why)
 
 
@@ -372,7 +374,8 @@ def compared() -> Table:
     """What each sentence that compares methods gives against each method of its table."""
     rows = []
     for sentence in SENTENCES:
-        values, check = sentence.values()["value"], sentence.check()
+        values = sentence.values()["value"]
+        check = sentence.check()
         texts = {
             method: number(value, 2, sign=sentence.unit == "points")
             for method, value in values.items()

@@ -15,7 +15,11 @@ from core import rope
 
 # Two decimals are printed: an average of rounded entries may differ by half a unit for each side.
 ROUNDING = 0.01 + 1e-9
-SLIP, OMISSION, TIE, ROUNDED, JUDGEMENT = "slip", "omission", "tie", "rounding", "judgement"
+SLIP = "slip"
+OMISSION = "omission"
+TIE = "tie"
+ROUNDED = "rounding"
+JUDGEMENT = "judgement"
 KINDS = {
     SLIP: "a number, a label or a reference is wrong by the paper's own tables",
     OMISSION: "the sentence holds against some of the methods that it covers, not against all",
@@ -81,7 +85,8 @@ def averages() -> Iterator[Check]:
     """Each printed average against the mean of its row."""
     for table, metric in _PARTS:
         for row in averaged(table, metric).to_dict("records"):
-            printed, derived = row["score"], row["derived"]
+            printed = row["score"]
+            derived = row["derived"]
             kind = "" if abs(printed - derived) <= ROUNDING else SLIP
             why = "It is not the mean of its row."
             yield Check(
@@ -97,7 +102,8 @@ def averages() -> Iterator[Check]:
 def averaged(table: str, metric: str) -> pd.DataFrame:
     """A column of averages: what was run, the printed `score`, and `derived`, the mean of the row's
     parts."""
-    frame, parts = published.table(table), _PARTS[table, metric]
+    frame = published.table(table)
+    parts = _PARTS[table, metric]
     keys = [key for key in _KEYS if key in frame]
     rows = frame[frame["metric"].isin(parts)].groupby(keys, dropna=False)["score"]
     return frame[frame["metric"] == metric].merge(
@@ -142,7 +148,8 @@ def repeated_rows() -> Iterator[Check]:
         ("intervals_longbench_e", "longbench_e", "intervals", 360),
         ("intervals_open_llm", "open_llm", "intervals", 360),
     ):
-        own, rows = published.table(table), published.table(main)
+        own = published.table(table)
+        rows = published.table(main)
         there = rows[
             (rows["model"] == "LLaMA2-13B")
             & (rows["method"] == rope.PROPOSED)
@@ -150,15 +157,16 @@ def repeated_rows() -> Iterator[Check]:
         ]
         scores = there.set_index("metric")["score"]
         for row in own[own[key] == default].itertuples():
-            elsewhere, kind, why = float(scores[row.metric]), "", ""
+            elsewhere = float(scores[row.metric])
+            kind = ""
+            why = ""
             if row.score != elsewhere:
-                kind, why = SLIP, "It is the same run."
+                kind = SLIP
+                why = "It is the same run."
                 if (table, row.metric) in _PARTS and abs(row.score - elsewhere) <= ROUNDING:
                     means = averaged(table, row.metric).set_index(key)["derived"]
-                    kind, why = (
-                        ROUNDED,
-                        f"It is the same run, whose printed scores average {means[default]:.3f}.",
-                    )
+                    kind = ROUNDED
+                    why = f"It is the same run, whose printed scores average {means[default]:.3f}."
             what = f"{row.metric} of {_KEYS[key]}{default} repeats the {TITLES[main]}"
             yield Check(TITLES[table], what, f"{row.score:.2f}", f"{elsewhere:.2f}", kind, why)
 

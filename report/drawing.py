@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis import metrics, results
+from analysis.numbers import counted
 from analysis.results import NotMeasured, Results
 from core import discovery, files
 from core.errors import InputError, check_choice
@@ -94,7 +95,7 @@ def _size(runs: list[results.Entries]) -> str:
     steps = max((run["training"].get("steps", 0) for run in runs if "training" in run), default=0)
     items = max(map(_items, runs))
     counts = {"training step": steps, "item": items}
-    words = [f"{count} {of}{'s' * (count > 1)}" for of, count in counts.items() if count]
+    words = [counted(count, of) for of, count in counts.items() if count]
     return f" of {' and '.join(words)}" if words else ""
 
 

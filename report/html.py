@@ -64,7 +64,8 @@ def build(folder: Path) -> str:
     parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
     parser.add_render_rule("table_open", lambda *_: "<div class=scroll><table>")
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    contents, main = [], []
+    contents = []
+    main = []
     for file in order:
         tokens = parser.parse(
             re.sub(r"\A<!--.*?-->\n", "", written[file])
@@ -124,7 +125,8 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
                 ),
             )
         elif part.type == "link_close" and closing:
-            part.tag, closing = closing, ""
+            part.tag = closing
+            closing = ""
         elif part.type == "link_open" and "://" not in (href := unquote(str(part.attrs["href"]))):
             path, _, section = href.partition("#")
             target = (file.parent / path).resolve() if path else file

@@ -40,7 +40,9 @@ class View:
     beyond = False  # whether the page shows what is beyond the paper
 
     def __init__(self, measured: Results, page: Path):
-        self.results, self.page, self.model = measured, page.absolute(), measured.model
+        self.results = measured
+        self.page = page.absolute()
+        self.model = measured.model
         self._shown: set[tuple[str, str]] = set()
 
     def offered(self) -> dict[str, object]:

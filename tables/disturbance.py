@@ -13,7 +13,8 @@ _TITLES = dict(zip(CONVENTIONS, ("code, f32", "code, f64", "Eq. (7)")))
 def build(results: Results) -> Table:
     """Computed from the model's geometry, beside the paper's numbers if it is the geometry of the
     paper's models."""
-    geometry, factors = results.model.geometry, disturbance.factors(results)
+    geometry = results.model.geometry
+    factors = disturbance.factors(results)
     printed = published.disturbance() if geometry == published.GEOMETRY else {}
     columns: dict[str, dict[str, Cell]] = {}  # by header and row
     names: dict[str, None] = {}
@@ -59,7 +60,8 @@ def _name(setting: Setting) -> str:
 
 
 def _caption(results: Results, factors: list[float], with_paper: bool) -> str:
-    model, geometry = results.model, results.model.geometry
+    model = results.model
+    geometry = results.model.geometry
     caption = (
         f"Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for "
         f"{model.title}'s "

@@ -25,7 +25,8 @@ def build(results: Results) -> Table:
     """From the records of experiments.time_cost."""
     blocks = []
     for record in results.require("time_cost"):
-        rounds, factor = record["scores"][0]["rounds"], record["factor"]
+        rounds = record["scores"][0]["rounds"]
+        factor = record["factor"]
         title = (
             f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s "
             f"= {factor:g}"

@@ -27,8 +27,14 @@ class Completions:
             most: the longest prompt and answer.
             models: the list of models, instead of this one.
         """
-        self.log_probs, self.name, self.owner, self.most = log_probs, name, owner, most
-        self.asked, self.next, self.listed, self.keys = [], [], models, []
+        self.log_probs = log_probs
+        self.name = name
+        self.owner = owner
+        self.most = most
+        self.asked = []
+        self.next = []
+        self.listed = models
+        self.keys = []
         self.fingerprint = "vllm-0.1.2-abc" if owner == "vllm" else "b123"
         handler = type("Handler", (_Handler,), {"served": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -49,7 +55,8 @@ class Completions:
 
     def complete(self, asked):
         """(status, answer)"""
-        prompt, vllm = asked["prompt"], self.owner == "vllm"
+        prompt = asked["prompt"]
+        vllm = self.owner == "vllm"
         if not prompt or max(prompt) >= WORDS or len(prompt) >= self.most:
             return 400, {
                 "error": {
@@ -60,7 +67,9 @@ class Completions:
         stops, least = (
             (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
         )
-        tokens, nats, ended = [], [], "length"
+        tokens = []
+        nats = []
+        ended = "length"
         while len(tokens) < count and ended == "length":
             now = self.log_probs(prompt + tokens)[-1]
             allowed = [i for i in range(WORDS) if len(tokens) >= least or i not in stops]

@@ -18,11 +18,14 @@ NOTEBOOK = ROOT / "examples" / "extend.ipynb"
 
 def executed():
     """The notebook with the outputs of its cells, and the names that they leave."""
-    notebook, names, count = json.loads(NOTEBOOK.read_text()), {}, 0
+    notebook = json.loads(NOTEBOOK.read_text())
+    names = {}
+    count = 0
     for cell in (cell for cell in notebook["cells"] if cell["cell_type"] == "code"):
         *body, last = ast.parse("".join(cell["source"])).body
         shows = isinstance(last, ast.Expr)
-        printed, count = io.StringIO(), count + 1
+        printed = io.StringIO()
+        count = count + 1
         with contextlib.redirect_stdout(printed):
             exec(
                 compile(ast.Module(body if shows else [*body, last], []), NOTEBOOK.name, "exec"),
@@ -33,7 +36,8 @@ def executed():
                 if shows
                 else None
             )
-        cell["execution_count"], cell["outputs"] = count, []
+        cell["execution_count"] = count
+        cell["outputs"] = []
         if printed.getvalue():
             lines = printed.getvalue().splitlines(keepends=True)
             cell["outputs"].append({"output_type": "stream", "name": "stdout", "text": lines})

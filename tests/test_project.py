@@ -25,14 +25,16 @@ def test_the_environment_that_runs_is_the_locked_one():
 
 def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
     """So that a failure to compile blocks nothing."""
-    asked, locked = pins("requirements.in"), pins("requirements.lock")
+    asked = pins("requirements.in")
+    locked = pins("requirements.lock")
     assert {name: locked[name] for name in asked} == asked
     assert list(pins("requirements-flash.txt")) == ["flash-attn"] and "flash-attn" not in locked
     assert "-r requirements.lock" in (ROOT / "environment.yml").read_text()
 
 
 def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
-    python, trap = tmp_path / "bin" / "python", tmp_path / "trap"
+    python = tmp_path / "bin" / "python"
+    trap = tmp_path / "trap"
     python.parent.mkdir()
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)

@@ -29,7 +29,10 @@ from analysis.scores import (
 from analysis.settings import span
 from core.errors import InputError
 
-WITHIN, BEYOND, CHANGE = "within L", "beyond L", "beyond minus within"  # where a loss is taken
+# where a loss is taken
+WITHIN = "within L"
+BEYOND = "beyond L"
+CHANGE = "beyond minus within"
 PLACES = (WITHIN, BEYOND, CHANGE)
 
 
@@ -118,7 +121,8 @@ def texts(run: dict) -> list[str]:
 def by_text(*runs: dict) -> np.ndarray:
     """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of
     the titles."""
-    losses, of = blocks(*runs), np.array(texts(runs[0]))
+    losses = blocks(*runs)
+    of = np.array(texts(runs[0]))
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
@@ -143,7 +147,8 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """
     require_alike(row, reference)
     if shared := set(row.seeds) & set(reference.seeds):
-        row, reference = row.of_seeds(shared), reference.of_seeds(shared)
+        row = row.of_seeds(shared)
+        reference = reference.of_seeds(shared)
     texts_of = row.first  # both are in the order of the row's texts
     ours = _side(texts_of, by_text(*row.runs), where)
     others = _side(texts_of, by_text(texts_of, *reference.runs)[1:], where)

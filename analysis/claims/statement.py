@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Region, holm
-from analysis.numbers import number, spread
+from analysis.numbers import counted, number, spread
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import STATES, seed_count
 
-EXACT, CERTAIN, NONE = "reproduced", "true by construction", "not tested"
+EXACT = "reproduced"
+CERTAIN = "true by construction"
+NONE = "not tested"
 VERDICTS = {
     EXACT: "the paper's own numbers, computed again; the greatest deviation stands beside it",
     REPRODUCED: "the whole interval lies where the claim says",
@@ -72,8 +74,7 @@ class Statement:
         if self.state == FINE_TUNED:
             words.append(seed_count(self.number.seeds))
         if self.number.n and self.sample:
-            plural = "s" if self.number.n > 1 else ""
-            words.append(f"{self.number.n:,} {self.sample}{plural}")
+            words.append(counted(self.number.n, self.sample))
         return ", ".join(words)
 
     @property
@@ -166,8 +167,10 @@ def _decided(statement: Statement, region: Region, level: float) -> Statement:
     excess = region.excess(statement.number)
     if verdict != UNDECIDED or excess <= 1:
         return replace(statement, verdict=verdict)
-    needed = float(f"{(statement.number.n or 0) * excess**2:.2g}")
-    takes = f"about {needed:,.0f} {statement.sample}s" if needed else "more samples"
+    takes = "more samples"
+    if statement.number.n:
+        needed = float(f"{statement.number.n * excess**2:.2g}")
+        takes = f"about {needed:,.0f} {statement.sample}s"
     return replace(statement, verdict=NONE, takes=takes)
 
 

@@ -503,7 +503,8 @@ def _ablation(results: Results, experiment: str, option: str) -> _Ablation | Non
     share = 1.0
     if option == "n_hat":
         share = results.model.geometry.head_dim / published.GEOMETRY.head_dim
-    least, most = min(values) * share, max(values) * share
+    least = min(values) * share
+    most = max(values) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}
     if len(within) < 2 or any(_is_miniature(row.first) for row in within.values()):
         return None

@@ -199,7 +199,8 @@ def _additions(
     """
     divisors = geometry.inv_freq / scaling.inv_freq
     keys: dict[str, int | float | str] = {"rope.scaling.type": "none"}
-    tensors, stock = {}, scaling.stock
+    tensors = {}
+    stock = scaling.stock
     if architecture in TAKES_ANY:
         tensors = {FREQS: divisors}
     elif architecture in TAKES_LISTS:
@@ -280,7 +281,8 @@ def _write(
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     for tensor in reader.tensors:
-        data, kind = tensor.data, tensor.tensor_type
+        data = tensor.data
+        kind = tensor.tensor_type
         writer.write_tensor_data(
             gguf.dequantize(data, kind).astype(np.float32) if float32 else data
         )

@@ -30,10 +30,12 @@ def sdpa(module, query, key, value, attention_mask, **how) -> tuple[torch.Tensor
     Returns:
         [batch, queries, heads, head dimension], and no weights.
     """
-    groups, count = query.shape[1] // key.shape[1], query.shape[2]
+    groups = query.shape[1] // key.shape[1]
+    count = query.shape[2]
     split = attention_mask is not None and count > QUERIES and how.get("position_bias") is None
     if groups > 1 and (split or (attention_mask is None and _has_no_kernel(query))):
-        key, value = repeat_kv(key, groups), repeat_kv(value, groups)
+        key = repeat_kv(key, groups)
+        value = repeat_kv(value, groups)
         module = SimpleNamespace(is_causal=getattr(module, "is_causal", True))  # that has no groups
     if not split:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **how)

@@ -15,10 +15,9 @@ from ..methods.registry import METHODS
 from . import serving
 from .configuration import EXTENSION, rope_parameters, text_config
 
-FILE, BASES = (
-    "README.md",
-    "README.base.md",
-)  # the export's card, and the one that came with the base model
+# the export's card, and the one that came with the base model
+FILE = "README.md"
+BASES = "README.base.md"
 _KEPT = ("license", "license_name", "license_link", "tags")
 
 _CARD = """---
@@ -111,7 +110,8 @@ def write(
         unextended: the base model's configuration, if the weights are the base model's.
     """
     name, data = of
-    text, card = text_config(config), directory / FILE
+    text = text_config(config)
+    card = directory / FILE
     extension = getattr(text, EXTENSION, {})
     if (
         method := METHODS.get(extension.get("method", ""))

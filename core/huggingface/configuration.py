@@ -167,7 +167,8 @@ def trained_length(config: PreTrainedConfig) -> int:
             scale to; or this RoPE cannot be extended: it does not rotate by fixed inverse
             frequencies, queries are scaled by their position, or engines do not read it.
     """
-    parameters, length = rope_parameters(config), getattr(config, "max_position_embeddings", None)
+    parameters = rope_parameters(config)
+    length = getattr(config, "max_position_embeddings", None)
     if not length:
         raise InputError(
             "the configuration states no context length; add max_position_embeddings to its "
@@ -189,7 +190,8 @@ def trained_length(config: PreTrainedConfig) -> int:
 
 def _scaled_length(parameters: dict, length: int) -> int:
     """L of a RoPE that scales an original length; InputError if it scales to another one."""
-    kind, original = parameters["rope_type"], parameters["original_max_position_embeddings"]
+    kind = parameters["rope_type"]
+    original = parameters["original_max_position_embeddings"]
     # A factor of llama3 says nothing about the length: Llama 3.1 has 8 for 16 times as many tokens.
     factor = None if kind == "llama3" else parameters.get("factor")
     reached = round(original * factor) if factor else math.inf
@@ -207,7 +209,8 @@ def _scaled_length(parameters: dict, length: int) -> int:
 
 def _check_type(config: PreTrainedConfig, parameters: dict) -> None:
     """Raise InputError if this RoPE cannot be extended, whatever its length."""
-    kind, reason = parameters.get("rope_type", "default"), None
+    kind = parameters.get("rope_type", "default")
+    reason = None
     if kind == "dynamic":
         reason = "it follows each prompt's length; remove the scaling from config.json first"
     elif kind not in _EXTENDED:
@@ -275,7 +278,8 @@ def scale_config(
 ) -> None:
     """Write one of the :func:`forms` of a scaling into the text part of a configuration, in
     place."""
-    layers, current = layer_type(config), rope_parameters(config)
+    layers = layer_type(config)
+    current = rope_parameters(config)
     kept = {key: value for key, value in current.items() if key not in SCALING_KEYS}
     parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
@@ -407,7 +411,8 @@ def write(
 def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
     """What an extension changed in the text part of a configuration, under the keys of transformers
     5."""
-    old, new = text_config(before).to_dict(), text_config(config).to_dict()
+    old = text_config(before).to_dict()
+    new = text_config(config).to_dict()
     return {key: value for key, value in new.items() if key not in old or old[key] != value}
 
 

@@ -43,7 +43,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         InputError: as :func:`trained_length`, the model has no rotary embedding to extend, or it
             rotates otherwise than its configuration says.
     """
-    config, name = text_config(model.config), type(model).__name__
+    config = text_config(model.config)
+    name = type(model).__name__
     parameters = rope_parameters(config)
     extension = getattr(
         config, EXTENSION, None
@@ -52,7 +53,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     if extension:
         _check_agreement(extension, config)
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
-    rotaries, kind = [rotary for _, _, rotary in rotary_modules(model)], layer_type(config)
+    rotaries = [rotary for _, _, rotary in rotary_modules(model)]
+    kind = layer_type(config)
     pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
     base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
     geometry = RopeGeometry(
@@ -87,7 +89,8 @@ def _scaled(
         InputError: the class does not rotate by the inverse frequencies and the attention factor
             that it states.
     """
-    kind, fresh = layer_type(config), _stock(rotary)(config)
+    kind = layer_type(config)
+    fresh = _stock(rotary)(config)
     _cosines(
         fresh, kind, np.array([0, plain.context_length - 1])
     )  # longrope chooses its factors in a pass
@@ -161,8 +164,10 @@ def apply_scaling(
     Raises:
         InputError: the model's class cannot express the scaling; nothing is changed then.
     """
-    config, modules = text_config(model.config), rotary_modules(model)
-    kind, before = layer_type(config), copy.deepcopy(vars(config))
+    config = text_config(model.config)
+    modules = rotary_modules(model)
+    kind = layer_type(config)
+    before = copy.deepcopy(vars(config))
     longer = round(geometry.context_length * factor)
     try:
         for form in forms(config, geometry, scaling, longer):
@@ -212,8 +217,10 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     radian = np.minimum(1 / inv_freq, longer - 1).round()
     positions = np.array([0, 1, *radian, longer - 1])
     cos = _cosines(rotary, kind, positions)
-    angles, pairs = np.outer(positions, inv_freq), len(inv_freq)
-    near, expected = angles < 2, scaling.attention_factor * np.cos(angles)
+    angles = np.outer(positions, inv_freq)
+    pairs = len(inv_freq)
+    near = angles < 2
+    expected = scaling.attention_factor * np.cos(angles)
     return np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0) and any(
         np.allclose(order[0].numpy()[near], expected[near], rtol=1e-3, atol=1e-4)
         for order in (cos[..., :pairs], cos[..., ::2])
@@ -237,7 +244,8 @@ def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
     RoPE parameters."""
     different = []
     for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
-        one, two = model.get_submodule(path), other.get_submodule(path)
+        one = model.get_submodule(path)
+        two = other.get_submodule(path)
         factors = [name for name in vars(one) if name.endswith("attention_scaling")]
         buffers = dict(one.named_buffers(recurse=False))
         same = {name: getattr(one, name) == getattr(two, name) for name in factors}
@@ -266,7 +274,8 @@ def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
     modules = []
     for path in sorted({path for path, _ in _to_extend(model)}):
         parent, _, attribute = path.rpartition(".")
-        holder, rotary = model.get_submodule(parent), model.get_submodule(path)
+        holder = model.get_submodule(parent)
+        rotary = model.get_submodule(path)
         # CLEX's embedding, and a learned one, hold the stock one that they replace
         modules.append(
             (rotary, "stock", rotary.stock)
@@ -283,8 +292,10 @@ def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
     Raises:
         InputError: nothing is to be extended; the message says why.
     """
-    config, name = text_config(model.config), type(model).__name__
-    wanted, every = layer_type(config), layers(model)
+    config = text_config(model.config)
+    name = type(model).__name__
+    wanted = layer_type(config)
+    every = layers(model)
     length = getattr(config, EXTENSION, {}).get("context_length") or trained_length(config)
     rotating = [layer for layer in every if layer.rotations]
     near = [layer for layer in rotating if layer.window is not None and layer.window <= length]

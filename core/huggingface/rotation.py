@@ -113,7 +113,8 @@ def _observed(model: PreTrainedModel) -> list[Layer]:
     }
     if not embeddings:
         return []
-    uses, every = _Uses(), []
+    uses = _Uses()
+    every = []
     for name, module in embeddings.items():
         module.register_forward_hook(uses.notes(name), with_kwargs=True)
     for index, module in _decoder_layers(twin):
@@ -138,7 +139,8 @@ def _observed(model: PreTrainedModel) -> list[Layer]:
 def _decoder_layers(model: nn.Module) -> list[tuple[int, nn.Module]]:
     """(index, layer) of every member of the model's outermost lists of layers that know their
     index."""
-    indexed, inner = [], set()
+    indexed = []
+    inner = set()
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and module not in inner:
             inner |= set(module.modules())
@@ -197,7 +199,8 @@ class _Uses(TorchFunctionMode):
         """The forward pass of a layer, which returns its input if it fails."""
 
         def run(hidden_states, *arguments, **keywords):
-            self.layer, layer.ran = layer, True
+            self.layer = layer
+            layer.ran = True
             try:
                 return forward(hidden_states, *arguments, **keywords)
             except Exception:

@@ -75,7 +75,8 @@ def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) ->
         before: its configuration.
         config: that of the extended model.
     """
-    text, section = text_config(config), text_section(config)
+    text = text_config(config)
+    section = text_section(config)
     longer = text.max_position_embeddings
     changed = _changed(text_config(before), text)
     vllm = sglang = llama_cpp = f"# Not known to read scaled RoPE of {config.model_type!r} models."
@@ -116,8 +117,10 @@ def _changed(before: PreTrainedConfig, text: PreTrainedConfig) -> dict:
 
 def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
     """The line for llama.cpp, whose flags replace the type of RoPE that a GGUF file states."""
-    parameters, longer = rope_parameters(config), config.max_position_embeddings
-    kind, architecture = parameters["rope_type"], _GGUF.get(config.model_type)
+    parameters = rope_parameters(config)
+    longer = config.max_position_embeddings
+    kind = parameters["rope_type"]
+    architecture = _GGUF.get(config.model_type)
     if architecture is None or {kind, rope_parameters(before)["rope_type"]} - _FLAGS:
         if "scaled" in getattr(config, EXTENSION):
             return "# llama.cpp cannot serve this."

@@ -41,7 +41,8 @@ PAUSE = 1.0  # seconds before the second try; then twice as long each time
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
 # The largest reply in bytes: a list of models, and for each token of prompt and answer its text,
 # its id and the log-probabilities, which take 50 to 400.
-LARGEST, LARGEST_PER_TOKEN = 2**20, 1024
+LARGEST = 2**20
+LARGEST_PER_TOKEN = 1024
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 _PROBE = (3, 4, 5)  # ids of any vocabulary
 # A server may take a penalty from the checkpoint's generation_config.json, which changes greedy
@@ -93,7 +94,8 @@ class _Reply(TypedDict):
     system_fingerprint: NotRequired[_Name | None]
 
 
-_MODELS, _REPLY = TypeAdapter(_Models), TypeAdapter(_Reply)
+_MODELS = TypeAdapter(_Models)
+_REPLY = TypeAdapter(_Reply)
 
 
 class _Again(Exception):
@@ -124,8 +126,10 @@ class Endpoint:
             InputError: nothing answers there, another model is served, or the server cannot do what
                 is needed.
         """
-        self.url, self.ends = f"{url.rstrip('/').removesuffix('/v1')}/v1/", frozenset(ends)
-        self.vocabulary, self._over = vocabulary, threading.Event()
+        self.url = f"{url.rstrip('/').removesuffix('/v1')}/v1/"
+        self.ends = frozenset(ends)
+        self.vocabulary = vocabulary
+        self._over = threading.Event()
         self.fingerprint: str | None = None
         self._key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not re.fullmatch("[!-~]*", self._key):
@@ -220,10 +224,12 @@ class Endpoint:
         fingerprint = self._without_key(reply.get("system_fingerprint") or "")
         if self.fingerprint is None:
             self.fingerprint = fingerprint
-        ended, log_probs = choice["finish_reason"], choice["logprobs"] or {}
+        ended = choice["finish_reason"]
+        log_probs = choice["logprobs"] or {}
         if ended not in WHOLE:
             raise _Again(f"its answer ends by '{ended}'")
-        tokens, nats = choice.get("token_ids"), log_probs.get("token_logprobs", [])
+        tokens = choice.get("token_ids")
+        nats = log_probs.get("token_logprobs", [])
         if "content" in log_probs:
             tokens = [each["id"] for each in log_probs["content"]]
             nats = [each["logprob"] for each in log_probs["content"]]
@@ -284,7 +290,8 @@ class Endpoint:
     ) -> Any:
         """What `read` makes of a reply of at most so many bytes; a completion that may succeed
         later is asked again."""
-        tries, pause = TRIES if body else 1, PAUSE
+        tries = TRIES if body else 1
+        pause = PAUSE
         while True:
             try:
                 return read(self._content(what, body, largest))

@@ -143,7 +143,8 @@ def table(rows: Sequence[dict]) -> str:
     lines = [f"{'method':24}  within L  beyond L  minus the least"]
     for row in rows:
         interval = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
-        within, beyond = np.mean(row["within"]), np.mean(row["beyond"])
+        within = np.mean(row["within"])
+        beyond = np.mean(row["beyond"])
         lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
     return "\n".join(lines)
 

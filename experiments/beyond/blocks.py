@@ -10,7 +10,8 @@ from core.errors import InputError
 BUCKET = 1024
 # Consecutive tokens that a bootstrap resamples together, because neighbouring losses depend on each
 # other.
-BLOCK, SHORTEST_BLOCK = 128, 16
+BLOCK = 128
+SHORTEST_BLOCK = 16
 
 
 def divisions(context_length: int, length: int) -> tuple[int, int]:

@@ -39,7 +39,9 @@ MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _PACKAGES = ("torch", "transformers", "numpy")
-_NUMBERS, _LINES = 10, 16  # the most numbers of a line and lines that are printed of a record
+# the most numbers of a line and lines that are printed of a record
+_NUMBERS = 10
+_LINES = 16
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = (
     "accelerate",
@@ -185,7 +187,9 @@ def difference(before: dict, now: dict) -> str | None:
             continue
         while isinstance(old, dict) and isinstance(new, dict):
             inner = next(name for name in new | old if old.get(name) != new.get(name))
-            key, old, new = f"{key} {inner}", old.get(inner), new.get(inner)
+            key = f"{key} {inner}"
+            old = old.get(inner)
+            new = new.get(inner)
         words = [
             "none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)
         ]

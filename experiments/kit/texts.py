@@ -247,7 +247,8 @@ def sequence(
     Raises:
         InputError: the text is too short.
     """
-    begin, end = excerpt * length, (excerpt + 1) * length + (not bos)
+    begin = excerpt * length
+    end = (excerpt + 1) * length + (not bos)
     ids = tokens(tokenizer, book, end)
     if len(ids) < end:
         raise InputError(

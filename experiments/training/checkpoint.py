@@ -107,7 +107,8 @@ def whole(folder: Path, facts: dict) -> Path | None:
     Raises:
         InputError: the checkpoint is incomplete, or of another run or code.
     """
-    checkpoint, anew = last(folder), f"remove {folder} to start again"
+    checkpoint = last(folder)
+    anew = f"remove {folder} to start again"
     if checkpoint is None:
         return None
     manifest = files.read_json(

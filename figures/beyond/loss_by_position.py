@@ -13,12 +13,14 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Comparison, Row
+from analysis.numbers import counted
 from analysis.results import Results
 from core import rope
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
-BEST, COLUMNS = 5, 2
+BEST = 5
+COLUMNS = 2
 
 
 def build(results: Results) -> Figure:
@@ -68,17 +70,20 @@ def _baseline(rows: Comparison) -> Row | None:
 def _title(rows: Comparison, factor: float) -> str:
     state = "fine-tuned" if rows.rows[0].trained else "without training"
     texts = len({*loss_by_position.texts(rows.first)})
-    return f"{state}, s = {factor:g}, {texts} text{'s' * (texts > 1)}"
+    return f"{state}, s = {factor:g}, {counted(texts, 'text')}"
 
 
 def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_length: int) -> None:
     _, reference = loss_by_position.curve(baseline.first)
-    ends, colours = {}, {}
+    ends = {}
+    colours = {}
     for row in rows:
         position, loss = loss_by_position.curve(row.first)
-        values, name = loss - reference, row.setting.name
+        values = loss - reference
+        name = row.setting.name
         axes.plot(position / 1024, values, label=name, **style.line(drawn[row.setting]))
-        ends[name], colours[name] = (position[-1] / 1024, values[-1]), drawn[row.setting][0]
+        ends[name] = (position[-1] / 1024, values[-1])
+        colours[name] = drawn[row.setting][0]
     axes.axhline(0, color="black", linewidth=0.4)
     style.compress(axes)  # a method that learned little strays far
     length = (position[-1] + position[0]) / 1024

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
+from analysis.numbers import counted
 from analysis.results import Model, Results
 from analysis.settings import seed_count
 from core import rope
@@ -51,7 +52,8 @@ def _listed(gap: Gap, model: Model) -> bool:
 def _draw(axes: Axes, gaps: list[Gap]) -> None:
     settings = list(dict.fromkeys(gap.setting for gap in gaps))
     styles = style.styles(settings)
-    ends, colours = {}, {}
+    ends = {}
+    colours = {}
     most = 0
     for setting in settings:
         runs = np.array([gap.by_step for gap in gaps if gap.setting == setting])
@@ -66,9 +68,9 @@ def _draw(axes: Axes, gaps: list[Gap]) -> None:
         ends[setting.name] = steps[-1], quarters[-1].mean
         colours[setting.name] = styles[setting][0]
     axes.axhline(0, color="black", linewidth=0.4)
-    sequences = f"{gaps[0].batch} sequence{'s' * (gaps[0].batch > 1)} a step"
-    seeds = f"{'up to ' * (most > 1)}{seed_count(most)}"
-    axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences}, {seeds}", loc="left")
+    sequences = counted(gaps[0].batch, "sequence")
+    seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
+    axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences} a step, {seeds}", loc="left")
     axes.set_xlabel("step")
     style.compress(axes)
     style.name_curves(axes, ends, colours)

@@ -26,7 +26,9 @@ from core import rope
 TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}
 BASELINE = rope.METHODS[rope.BASELINE].title
 OWN = rope.METHODS[rope.PROPOSED].title
-ORANGE, BLUE = "#D55E00", "#0072B2"  # the paper's method; others
+# the paper's method; others
+ORANGE = "#D55E00"
+BLUE = "#0072B2"
 MARKS = {"untrained": "o", "fine-tuned": "D"}
 
 Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by a key of TITLES

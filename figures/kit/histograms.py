@@ -10,7 +10,9 @@ from analysis.results import NotMeasured, Results
 from core.angles import angle_distribution
 
 COLOURS = {"pretrained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
-INTERVALS, FACTOR = 360, 2  # b and s of the paper's figures
+# b and s of the paper's figures
+INTERVALS = 360
+FACTOR = 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ def pair_angles(results: Results, pairs: tuple[int, ...]) -> list[PairAngles]:
     """How a pair's angles are distributed within L, and within L' under both strategies."""
     check_geometry(results)
     geometry = results.model.geometry
-    theta, length = geometry.inv_freq[list(pairs)], geometry.context_length
+    theta = geometry.inv_freq[list(pairs)]
+    length = geometry.context_length
     by_strategy = {
         "pretrained": angle_distribution(theta, length, INTERVALS),
         "interpolated": angle_distribution(theta / FACTOR, FACTOR * length, INTERVALS),

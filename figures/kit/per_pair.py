@@ -21,7 +21,8 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
     Args:
         names: of two or three methods, by method; the last is filled.
     """
-    geometry, factors = results.model.geometry, disturbance.factors(results)
+    geometry = results.model.geometry
+    factors = disturbance.factors(results)
     size = style.COLUMN, 0.5 + 1.5 * len(factors)
     figure, rows = plt.subplots(len(factors), 1, figsize=size, sharex=True, squeeze=False)
     for axes, factor in zip(rows[:, 0], factors):
@@ -43,7 +44,8 @@ def draw(results: Results, names: dict[str, str]) -> Figure:
 def _panel(axes: Axes, geometry: RopeGeometry, factor: float, names: dict[str, str]) -> None:
     drawn = style.styles(Setting(method) for method in names)
     for (method, label), marker in zip(names.items(), _MARKERS):
-        (color, _), filled = drawn[Setting(method)], method == [*names][-1]
+        (color, _) = drawn[Setting(method)]
+        filled = method == [*names][-1]
         axes.plot(
             np.maximum(disturbance.compute(geometry, Setting(method, (), factor)).per_pair, FLOOR),
             color=color,

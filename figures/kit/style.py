@@ -15,7 +15,9 @@ from matplotlib.ticker import FixedLocator
 from analysis.settings import Setting
 from core import rope
 
-COLUMN, PAGE = 3.3, 6.9  # widths in inches of a column and of a page of a two-column paper
+# widths in inches of a column and of a page of a two-column paper
+COLUMN = 3.3
+PAGE = 6.9
 
 # For what a registration leaves out: colours far from each other, from black, from the baseline's
 # and from the registered solid line, to colour-blind eyes too, and dashes unlike those that are

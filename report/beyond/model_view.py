@@ -66,18 +66,18 @@ class View(model_view.View):
     def by_rate(self) -> dict[str, dict[float, float]]:
         """By method and learning rate, 0 without training: the loss beyond L on the books that
         rates were picked on."""
-        folder, losses = self.results.folder / self.model.name / BEYOND / "rates", {}
+        folder = self.results.folder / self.model.name / BEYOND / "rates"
+        losses = {}
         tuned = [
             read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")
         ]
         rates = {run["identity"]: run["learning_rate"] for run in tuned}
         scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
         for file, run in scored.items():
-            setting, identity = (
-                replace(Setting.of(run), rate=None),
-                run.get("training", {}).get("identity"),
-            )
-            rate, of_method = rates.get(identity, 0.0), losses.setdefault(setting.name, {})
+            setting = replace(Setting.of(run), rate=None)
+            identity = run.get("training", {}).get("identity")
+            rate = rates.get(identity, 0.0)
+            of_method = losses.setdefault(setting.name, {})
             if (
                 (identity and not rate)
                 or rate in of_method

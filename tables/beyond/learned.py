@@ -12,7 +12,8 @@ from analysis.settings import extended_length, tokens
 from tables.kit.benchmark_table import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
-_WITHIN, _BEYOND = "Δ within L", "Δ beyond L"
+_WITHIN = "Δ within L"
+_BEYOND = "Δ beyond L"
 CAPTION = (
     "Loss (nats per token) within and beyond L without training, and its difference Δ to factors "
     "found by gradient "

@@ -51,14 +51,16 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
                 None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
             )
         rows.append((row.setting.name, scores))
-    title, unranked = _title(results, compared, factor), (DISTURBANCE, *PLACES.values())
+    title = _title(results, compared, factor)
+    unranked = (DISTURBANCE, *PLACES.values())
     return score_block(
         title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values())
     )
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
-    first, model = compared.first, results.model
+    first = compared.first
+    model = results.model
     state = "without training"
     if compared.rows[0].trained:
         training = first["training"]

@@ -6,9 +6,12 @@ from tables.kit.table import Block, Cell, Table, number, probability, sentence_c
 
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose
 # rounding changes every position, for the difference of mean losses.
-EXACT, QUANTISED = 1e-3, 1e-2
+EXACT = 1e-3
+QUANTISED = 1e-2
 _EXACT_WEIGHTS = {"checkpoint", "F32"}
-RIGHT, DROPPED, WRONG = "right", "dropped", "wrong"
+RIGHT = "right"
+DROPPED = "dropped"
+WRONG = "wrong"
 CAPTION = (
     "Mean loss (nats) of the same tokens beyond L, by an engine, by transformers 5, and by "
     "transformers 5 without "
@@ -34,7 +37,8 @@ HEADER = (
 
 def build(results: Results) -> Table:
     """From the records of served: a block for each state and length."""
-    records, blocks = [run for run in results.records("served") if "engine" in run], []
+    records = [run for run in results.records("served") if "engine" in run]
+    blocks = []
     if not records:
         raise results.lacks("record of served", "served")
     records.sort(key=lambda run: (run["engine"]["name"], weights(run), Setting.of(run).order))
@@ -56,7 +60,8 @@ def weights(record: dict) -> str:
 
 def line(record: dict) -> tuple[Cell, ...]:
     """A record's."""
-    scores, apart = record["scores"]["losses"], record["scores"]["apart_from"]["transformers"]
+    scores = record["scores"]["losses"]
+    apart = record["scores"]["apart_from"]["transformers"]
     losses = [
         Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")
     ]
@@ -78,7 +83,8 @@ def verdict(record: dict) -> str:
     It is by the nearer of the two models. Positions count, because means may agree where no
     position does.
     """
-    apart, exact = record["scores"]["apart_from"], record["answer"]["served"] in _EXACT_WEIGHTS
+    apart = record["scores"]["apart_from"]
+    exact = record["answer"]["served"] in _EXACT_WEIGHTS
     nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
     near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
     return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG

@@ -66,14 +66,15 @@ def main_comparisons(
         NotMeasured: there are no such rows.
     """
     results.require(experiment)
-    blocks, listed = [], in_comparison(results.model)
+    blocks = []
+    listed = in_comparison(results.model)
     for trained, state in STATES:
-        sets = (
-            rows.only(listed) for rows in comparisons(results, experiment, trained, twins=twins)
-        )
-        blocks += [
-            (state, APART * (index > 0), rows) for index, rows in enumerate(filter(None, sets))
-        ]
+        apart = ""
+        for every in comparisons(results, experiment, trained, twins=twins):
+            rows = every.only(listed)
+            if rows:
+                blocks.append((state, apart, rows))
+                apart = APART
     if not blocks:
         raise results.lacks(
             f"record of {experiment} besides ablations and factors from a file", experiment
@@ -91,7 +92,8 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
     Raises:
         NotMeasured: fewer than two values have records.
     """
-    name, default = f"{option}_{experiment}", default_of(option)
+    name = f"{option}_{experiment}"
+    default = default_of(option)
     measured = []
     for state, varied in ablations(results, experiment, option, default):
         own = list(varied.values())

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from analysis.numbers import by_text, interval, number
 from analysis.scores import LEAST_TEXTS, Score
 
-NO_RECORD, NONE = "no record", "–"
+NO_RECORD = "no record"
+NONE = "–"
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

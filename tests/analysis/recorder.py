@@ -43,7 +43,9 @@ class Recorder:
     """Records in memory; :meth:`results` writes all that there are into a folder of its own."""
 
     def __init__(self, folder: Path, **facts):
-        self.folder, self.records, self._count = folder, {}, itertools.count()
+        self.folder = folder
+        self.records = {}
+        self._count = itertools.count()
         self.facts = {
             "title": "A Model",
             "geometry": {"head_dim": 64, "base": 100000.0, "context_length": LENGTH},

@@ -39,7 +39,8 @@ def test_holm_is_closed_testing(n):
 @pytest.mark.parametrize("region", [ABOVE, BELOW, Region(-1.0, 1.0), Region(high=0.5)])
 def test_a_verdict_is_what_the_interval_says(region):
     for level in RNG.uniform(0.001, 0.1, 200):
-        mean, freedom = RNG.normal(0, 3), RNG.choice([2, 7, np.inf])
+        mean = RNG.normal(0, 3)
+        freedom = RNG.choice([2, 7, np.inf])
         below, above = RNG.uniform(0.1, 1, 2)
         score = Score(mean).with_errors(below, above, freedom)
         times = stats.t.ppf(1 - level / 2, freedom)

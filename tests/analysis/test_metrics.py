@@ -17,7 +17,8 @@ from tests.analysis.recorder import score
 def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
     """Each book's mean loss from the record alone, by pandas, which sorts by title, too; parts are
     of one book."""
-    rng, windows = np.random.default_rng(count), {}
+    rng = np.random.default_rng(count)
+    windows = {}
     for text in range(1, count + 1):
         for begin, tokens in ((0, 2047), (256, 256), (512, 256 + text)):
             windows[f"Book {text}, part {begin}/2048/{begin}"] = [

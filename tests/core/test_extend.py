@@ -30,7 +30,8 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
 
 
 def test_models_that_are_not_as_pre_trained_are_refused():
-    moved, shapeless = random_model(), random_model()
+    moved = random_model()
+    shapeless = random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)
     shapeless.config.max_position_embeddings = 0
     for model, says in (
@@ -81,10 +82,8 @@ def test_a_million_tokens_are_extended_by_every_method(name):
     ]:
         extend(model, method, s)
     pairs = np.arange(64)
-    theta, (low, high) = (
-        base ** (-pairs / 64),
-        (64 * np.log(length / turns / 2 / np.pi) / np.log(base) for turns in (32, 1)),
-    )
+    theta = base ** (-pairs / 64)
+    (low, high) = (64 * np.log(length / turns / 2 / np.pi) / np.log(base) for turns in (32, 1))
     ramp = np.clip(
         (pairs - np.floor(low)) / (min(np.ceil(high), 127) - np.floor(low)), 0, 1
     )  # YaRN's, as in its code
@@ -99,7 +98,8 @@ class Lora(nn.Module):
 
     def __init__(self, base_layer):
         super().__init__()
-        self.base_layer, self.lora_A = base_layer, nn.Linear(64, 4, bias=False)
+        self.base_layer = base_layer
+        self.lora_A = nn.Linear(64, 4, bias=False)
 
     def forward(self, x):
         return self.base_layer(x) + self.lora_A(x).sum(-1, keepdim=True)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-folder, number = Path(sys.argv[1]), sys.argv[3]
+folder = Path(sys.argv[1])
+number = sys.argv[3]
 if (folder / f"waits-{number}").exists():
     child = subprocess.Popen(["sleep", "60"])
     (folder / f"{number}.part").write_text(f"{os.getpid()}")

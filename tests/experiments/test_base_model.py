@@ -36,7 +36,8 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded_wherever_they_lie(tmp
             safetensors.torch.save_file(held, tmp_path / shard)
         return base_model.weight_hashes(tmp_path)
 
-    a, b = torch.arange(4.0), torch.ones(2, 3, dtype=torch.bfloat16)
+    a = torch.arange(4.0)
+    b = torch.ones(2, 3, dtype=torch.bfloat16)
     first = hashes("parts/1.safetensors", "2.safetensors", a=a, b=b)
     assert (
         first["clex.safetensors"] == hashlib.sha256(b"clex.safetensors").hexdigest()

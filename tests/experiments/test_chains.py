@@ -70,7 +70,8 @@ def committed(tmp_path, monkeypatch):
 def test_what_committed_records_took_is_said_beforehand(tmp_path, committed):
     suite = Suite("tiny", base_models.MODELS["tiny"], tmp_path, tmp_path / "results")
     keys = suites.defaults("tiny", suite.model, "passkey", 2)["keys"]
-    passkey, ruler = ["experiments.passkey"], ["experiments.ruler"]
+    passkey = ["experiments.passkey"]
+    ruler = ["experiments.ruler"]
     chains = [
         Chain("yarn_s=2", [passkey]),
         Chain("yarn_s=2_seed=0", [passkey]),

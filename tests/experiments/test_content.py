@@ -70,9 +70,10 @@ def test_other_content_under_the_same_names_is_another_run(
     (file,) = (tmp_path / "results" / "toy" / command[0]).glob("*.json")
     first = file.read_text()
     (journal,) = (tmp_path / "runs" / "toy" / command[0]).glob("*.jsonl")
-    edit(tmp_path / changed, lambda content: content.update(change)) if change else other_question(
-        tmp_path
-    )
+    if change:
+        edit(tmp_path / changed, lambda content: content.update(change))
+    else:
+        other_question(tmp_path)
     status, _, err = call(*command)
     assert status == 2 and "--replace" in err.splitlines()[-1] and file.read_text() == first
     assert call(*command, "--replace")[0] == 0
@@ -222,7 +223,8 @@ def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
             assert call("passkey", "--model", tmp_path / name, *asked)[0] == 0
         (file,) = (tmp_path / "results" / name / "passkey").iterdir()
         found[name] = file.stem, json.loads(file.read_text())
-    (in_memory, extended), (exported, export) = found["toy"], found["export"]
+    (in_memory, extended) = found["toy"]
+    (exported, export) = found["export"]
     assert exported == in_memory == "dprope_n-hat=8_s=3"
     assert [export[key] for key in ("method", "options", "factor")] == ["dprope", {"n_hat": 8}, 3]
     assert found["silent"][0] == "as-it-is" and found["silent"][1]["method"] is None

@@ -11,7 +11,10 @@ from experiments.kit import texts
 from tables import perplexity
 from tests.models import token_losses
 
-LENGTH, STRIDE, TOKENS = 2048, 256, 2304  # L', so that half of a window is beyond L
+# L', so that half of a window is beyond L
+LENGTH = 2048
+STRIDE = 256
+TOKENS = 2304
 
 
 def plain(directory, length):
@@ -22,7 +25,8 @@ def plain(directory, length):
     ids = tokenizer(texts.books(1)[0].text[: 8 * TOKENS], add_special_tokens=False).input_ids[
         :TOKENS
     ]
-    losses, scored = [], 1
+    losses = []
+    scored = 1
     for end in range(length, TOKENS + 1, STRIDE):
         losses += token_losses(model, ids[end - length : end])[-(end - scored) :].tolist()
         scored = end
@@ -30,7 +34,8 @@ def plain(directory, length):
 
 
 def test_a_fine_tune_reaches_the_table(call, tmp_path):
-    results, corpus = tmp_path / "results", tmp_path / "corpus"
+    results = tmp_path / "results"
+    corpus = tmp_path / "corpus"
 
     def run(*command):
         status, _, err = call(*command, "--results", results)
@@ -68,7 +73,8 @@ def test_a_fine_tune_reaches_the_table(call, tmp_path):
         for row in block.rows
     }
     assert cells["trained", "PI"] == pytest.approx(plain(tmp_path / "pi", LENGTH), rel=2e-3)
-    trained, untrained = cells["trained", "PI"], cells["untrained", "PI"]
+    trained = cells["trained", "PI"]
+    untrained = cells["untrained", "PI"]
     assert trained != untrained and trained == pytest.approx(
         untrained, rel=0.2
     )  # two small steps move it a little

@@ -56,7 +56,8 @@ def continuation(reference, prompt, count):
 def test_ruler(measure, tmp_path):
     record = measure("ruler", "--lengths", "1900", "--tasks", "fwe", "--samples", "1")
     assert record["scores"]["tasks"]["1900"]["fwe"]["n"] == 1
-    reference, values = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "ruler")
+    reference = random_model(max_position_embeddings=LENGTH)
+    values = journal(tmp_path, "ruler")
     for sample in ruler.samples("fwe", 1900, byte_tokenizer(), 1, 42):
         value = values[f"1900/fwe/{sample['index']}"]
         expected = continuation(reference, sample["prompt"], ruler.TASKS["fwe"].tokens_to_generate)
@@ -66,7 +67,9 @@ def test_ruler(measure, tmp_path):
 def test_longbench_e(measure, tmp_path):
     """Every other sample's reference is what the model will say, so that scores are neither all 0
     nor all 1."""
-    reference, expected, rows = random_model(max_position_embeddings=LENGTH), {}, []
+    reference = random_model(max_position_embeddings=LENGTH)
+    expected = {}
+    rows = []
     for number, length in enumerate((10, 4000)):
         row = {
             "_id": str(number),
@@ -93,7 +96,8 @@ def test_open_llm(measure, model, tmp_path):
     record = measure(
         "open_llm", "--benchmarks", data.parent, "--tasks", "hellaswag", "--limit", "4"
     )
-    reference, values = random_model(max_position_embeddings=LENGTH), journal(tmp_path, "open_llm")
+    reference = random_model(max_position_embeddings=LENGTH)
+    values = journal(tmp_path, "open_llm")
     keys = open_llm.documents("hellaswag", data, 4)
     scores = dict(open_llm.evaluate(reference, byte_tokenizer(), "hellaswag", keys, data))
     assert {key: values[key] for key in keys} == scores and record["scores"]["hellaswag"]["n"] == 4
@@ -139,7 +143,8 @@ DYNAMIC = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4, "facto
 
 
 def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call, tmp_path):
-    results, reference = tmp_path / "results", random_model(max_position_embeddings=400, **DYNAMIC)
+    results = tmp_path / "results"
+    reference = random_model(max_position_embeddings=400, **DYNAMIC)
     checkpoint(tmp_path / "toy", max_position_embeddings=400, **DYNAMIC)
     (tmp_path / "book.txt").write_text("All happy families are alike. " * 20)
     for line in (

@@ -20,9 +20,15 @@ from experiments.training import corpus
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub
 
-GATED, OWN, TOKEN = "meta-llama/Llama-2-7b-hf", "someone/model", "hf_right"
-FIRST, SECOND = "1" * 40, "2" * 40  # commits of the model that nobody pins
-SHARDS, GROUP = 3, 4  # of PG19's training split; books of a row group
+GATED = "meta-llama/Llama-2-7b-hf"
+OWN = "someone/model"
+TOKEN = "hf_right"
+# commits of the model that nobody pins
+FIRST = "1" * 40
+SECOND = "2" * 40
+# of PG19's training split; books of a row group
+SHARDS = 3
+GROUP = 4
 
 
 def write_model(folder):
@@ -35,7 +41,8 @@ def write_model(folder):
 def write_pg19(folder):
     """The (title, text) of its training books."""
     (folder / "data").mkdir(parents=True)
-    numbers, books = iter(range(1000)), []
+    numbers = iter(range(1000))
+    books = []
     for split, shards in {"train": SHARDS, "validation": 1, "test": 1}.items():
         for shard in range(shards):
             of_shard = [
@@ -113,7 +120,8 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, c
     "name", ["llama2-7b", "someone/nobody", "someone/busy", "./nowhere", "nothing.GGUF"]
 )
 def test_what_is_not_there_is_one_sentence_with_and_without_an_output(served, call, tmp_path, name):
-    served.busy, outputs = "someone/busy", ([], ["--output", tmp_path / "out"])
+    served.busy = "someone/busy"
+    outputs = ([], ["--output", tmp_path / "out"])
     said = [call("extend", "--model", name, *output) for output in outputs]
     assert said[0] == said[1] and said[0][:2] == (2, "") and said[0][2].count("\n") == 1
     assert ("too busy" in said[0][2]) == (name == served.busy) and not list(tmp_path.iterdir())
@@ -161,7 +169,8 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
     for commit in (FIRST, SECOND):
         served.commits[OWN] = commit
         hub.reach.cache_clear()
-        provenance, facts = BaseModel(OWN).provenance, BaseModel(OWN).facts(2)
+        provenance = BaseModel(OWN).provenance
+        facts = BaseModel(OWN).facts(2)
         assert provenance["revision"] == facts["revision"] == commit and provenance["sha256"] == {}
         with (
             contextlib.nullcontext()

@@ -52,7 +52,8 @@ def test_scores_are_printed_in_a_few_lines():
 
 
 def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):
-    file, entries = tmp_path / "run.jsonl", {"a": 1, "ü": {"b": [None]}}
+    file = tmp_path / "run.jsonl"
+    entries = {"a": 1, "ü": {"b": [None]}}
     with journal.Journal(file) as whole:
         for key, value in entries.items():
             whole.add(key, value)

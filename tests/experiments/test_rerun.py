@@ -239,7 +239,8 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
     command += ["--methods", rope.TIME_REFERENCE, "--quick"]
 
     def run(chains, command, logs, workers):
-        commands, folder = [], tmp_path / "out" / "results" / "mine"
+        commands = []
+        folder = tmp_path / "out" / "results" / "mine"
         with contextlib.redirect_stdout(io.StringIO()) as said:
             for chain in chains.values():
                 commands += rerun.measure(chain, folder, lenient=True)

@@ -18,7 +18,8 @@ from experiments.training.corpus import Corpus
 from tests.eval.test_open_llm import write_benchmarks
 from tests.models import byte_tokenizer, checkpoint, random_model
 
-BOS, EOS = 1, 2
+BOS = 1
+EOS = 2
 LENGTH = 256
 WORDS = " ".join(np.random.default_rng(0).choice(["amber", "birch", "cedar", "delta"], 800))
 COMMANDS = {
@@ -85,7 +86,8 @@ def measure(call, tmp_path):
 @pytest.fixture
 def read(monkeypatch):
     """The ids of every pass through a model, a list each."""
-    passes, forward = [], torch.nn.Embedding.forward
+    passes = []
+    forward = torch.nn.Embedding.forward
 
     def watched(self, ids):
         passes.extend(ids.tolist() if self.weight.device.type != "meta" else ())
@@ -105,8 +107,10 @@ def unloaded(monkeypatch):
 def test_eos_after_every_text_changes_nothing(model, measure, read, tmp_path, name):
     """Against a tokenizer that puts BOS first and nothing last."""
     _, plain = measure(name, model(byte_tokenizer("<s> $A"), "plain"))
-    (tmp_path / "tuned").exists() and (tmp_path / "tuned").rename(tmp_path / "first")
-    expected, read[:] = list(read), []
+    if (tmp_path / "tuned").exists():
+        (tmp_path / "tuned").rename(tmp_path / "first")
+    expected = list(read)
+    read[:] = []
     _, measured = measure(name, model(byte_tokenizer("<s> $A </s>"), "appends"))
     assert measured == plain and read == expected
     ids = {one for row in read for one in row}
@@ -139,7 +143,8 @@ def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(model, tokenizer, 
 def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(
     model, measure
 ):
-    plain, llama = model(byte_tokenizer(), "plain"), model(byte_tokenizer("<s> $A"), "llama")
+    plain = model(byte_tokenizer(), "plain")
+    llama = model(byte_tokenizer("<s> $A"), "llama")
     cases = (plain, []), (llama, ["--no-bos"]), (plain, ["--bos"]), (llama, [])
     runs = [
         measure("perplexity", folder, *option, "--replace", "--method", "pi")
@@ -160,9 +165,12 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
     text = byte_tokenizer()(
         (tmp_path / "book.txt").read_text(), add_special_tokens=False
     ).input_ids[:600]
-    labels, sliding_window = torch.tensor([text]), record["stride"]
+    labels = torch.tensor([text])
+    sliding_window = record["stride"]
     for row in rows:
-        nlls, prev_end_loc, max_tokenized_len = [], 0, row["length"] - 1
+        nlls = []
+        prev_end_loc = 0
+        max_tokenized_len = row["length"] - 1
         for begin_loc in range(0, len(text), sliding_window):
             end_loc = min(begin_loc + max_tokenized_len, len(text))
             input_ids = torch.cat([torch.tensor([[BOS]]), labels[:, begin_loc:end_loc]], dim=1)

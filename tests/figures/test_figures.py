@@ -41,7 +41,8 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
     name = "angle_distribution"
     pdf, png = image.save(drawing.figure(name, Results.of("llama2-7b")), tmp_path / name)
     assert b"CreationDate" not in pdf.read_bytes()
-    now, committed = imread(png), imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
+    now = imread(png)
+    committed = imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")
     assert (
         now.shape == committed.shape and (np.abs(now - committed).max(axis=-1) > 0.1).mean() < 1e-4
     )
@@ -140,14 +141,17 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
 def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_colour():
     """A panel for each state and factor; the maps show the recorded cells."""
     results = Results.of("tiny")
-    figure, runs = passkey.build(results), results.records("passkey")
-    drawn, colours = {}, {}
+    figure = passkey.build(results)
+    runs = results.records("passkey")
+    drawn = {}
+    colours = {}
     for axes in [axes for axes in figure.axes if axes.containers]:
         for bars in axes.containers:
             drawn[axes.get_title(loc="left"), bars.get_label()] = list(bars[0].get_ydata())
             colours.setdefault(bars.get_label(), set()).add(bars[0].get_color())
     names = {"original": "original", "pi": "PI", "yarn": "YaRN", "clex": "CLEX"}
-    factors, states = (2, 4), {False: "without training", True: "fine-tuned"}
+    factors = (2, 4)
+    states = {False: "without training", True: "fine-tuned"}
     expected = {}
     for run in runs:
         n_hat = {"n_hat": {2: 40, 4: 32}[run["factor"]]}
@@ -174,7 +178,8 @@ def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_col
         for run in runs
         if (run["method"], run["factor"], "training" in run) == ("yarn", 2, True)
     ]
-    lengths, depths = runs[0]["lengths"], runs[0]["depths"]
+    lengths = runs[0]["lengths"]
+    depths = runs[0]["depths"]
     mean = [[np.mean([cells[depth, n] for cells in tuned]) for n in lengths] for depth in depths]
     assert list(heat) == ["original", "PI", "YaRN", "CLEX", "DPRoPE (n̂ = 40)"]
     assert np.asarray(heat["YaRN"]) == pytest.approx(np.array(mean))

@@ -65,7 +65,8 @@ def at_95_per_cent(mean, error, freedom):
 
 def by_book(run, model):
     """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
-    blocks, edge = pd.DataFrame(run["blocks"]), CONTEXT[model] // run["block"]
+    blocks = pd.DataFrame(run["blocks"])
+    edge = CONTEXT[model] // run["block"]
     of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
     sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
     return np.array(sides).T
@@ -77,7 +78,9 @@ def test_losses(claims, key, model):
     """The paper's perplexities are without training; the rest is of fine-tunes if those scored
     whole books."""
     trained = (key, model) == ("less_is_better", "tiny")
-    runs, family, zero = by_setting(model, "loss_by_position", trained), {}, ("dprope", {})
+    runs = by_setting(model, "loss_by_position", trained)
+    family = {}
+    zero = ("dprope", {})
     for factor in (2, 4):
         own = ("dprope", N_HAT[factor])
         rivals = RIVALS[:2] if key == "perplexity" else [*RIVALS[:2], own]

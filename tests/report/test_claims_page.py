@@ -14,7 +14,8 @@ from tests.analysis.recorder import Recorder, score
 
 def test_each_claim_has_a_row_with_its_verdict_on_each_model():
     """On the committed page, which is what is rendered, as in the table beside it."""
-    page, table = (RESULTS / "claims.md").read_text(), pd.read_csv(RESULTS / "claims.csv")
+    page = (RESULTS / "claims.md").read_text()
+    table = pd.read_csv(RESULTS / "claims.csv")
     rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
     assert [re.findall(r"\*\*(.*?)\*\*", row) for row in rows] == [
         list(of_claim["outcome"][of_claim["model"].notna()])

@@ -42,7 +42,9 @@ class Reader(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.open, self.text = [], [], ""
+        self.tags = []
+        self.open = []
+        self.text = ""
         self.feed(text)
         assert self.open == []
 
@@ -80,7 +82,8 @@ def report(committed):
 def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_nothing_else(
     committed, report
 ):
-    written, reader = "\n".join(committed.values()), Reader(report)
+    written = "\n".join(committed.values())
+    reader = Reader(report)
     for tag, mark in (("table", r"^\| -"), ("img", r"!\["), ("h2", r"^## ")):
         assert (
             [name for name, _ in reader.tags].count(tag)
@@ -88,7 +91,8 @@ def test_the_report_has_every_table_image_and_heading_of_the_pages_and_needs_not
             > 10
         )
     assert all(source.startswith("data:image/png;base64,") for source in reader.all("src"))
-    ids, links = reader.all("id"), reader.all("href")
+    ids = reader.all("id")
+    links = reader.all("href")
     assert len(ids) == len(set(ids)) and {
         link[1:] for link in links if link.startswith("#")
     } <= set(ids)

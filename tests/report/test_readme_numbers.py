@@ -77,7 +77,8 @@ def student(values):
 def by_book(method, folder="loss_by_position", end="s=2_books=20"):
     """Mean losses within and beyond L = 8,192, by book."""
     run = json.loads((RESULTS / "smollm2/beyond" / folder / f"{method}_{end}.json").read_text())
-    losses, edge = pd.DataFrame(run["blocks"]), 8192 // run["block"]
+    losses = pd.DataFrame(run["blocks"])
+    edge = 8192 // run["block"]
     assert losses.shape[1] == 20 and len(losses) == 2 * edge
     return losses[:edge].mean(), losses[edge:].mean()
 

@@ -35,7 +35,8 @@ def hostile(*texts, **fields):
 
 def cells(text):
     """The texts of the cells of each row of a page, and the kinds of all that it consists of."""
-    rows, kinds = [], set()
+    rows = []
+    kinds = set()
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         kinds |= {part.type.partition("_")[0] for part in (token, *(token.children or ()))}
         if token.type == "tr_open":

@@ -92,7 +92,8 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
     for file, record in recorder.records.items():
         alone = Recorder(tmp_path / file, factors=[1])
         alone.records[file] = record
-        results, shown = alone.results(), set()
+        results = alone.results()
+        shown = set()
         for kind, build in (("tables", drawing.table), ("figures", drawing.figure)):
             for name in drawing.modules(kind):
                 with contextlib.suppress(NotMeasured):
@@ -118,7 +119,8 @@ def test_a_quick_run_is_called_a_sketch_with_its_size_and_has_no_interval_and_no
     documents = {"documents": 7, "sha256": "hash"}
     for method, mean in (("pi", 40.0), ("yarn", 50.0)):
         recorder.add("open_llm", method, {"average": score(mean)}, data={"mmlu": documents})
-        both, tuned = {"mmlu": documents, "arc_challenge": documents}, {"steps": 3}
+        both = {"mmlu": documents, "arc_challenge": documents}
+        tuned = {"steps": 3}
         recorder.add(
             "open_llm", method, {"average": score(mean)}, seed=0, training=tuned, data=both
         )
@@ -134,7 +136,9 @@ def test_a_quick_run_is_called_a_sketch_with_its_size_and_has_no_interval_and_no
 def test_committed_tables_are_what_the_records_give():
     """Byte by byte those of tiny, which has each of the paper's ten; the pages show those of every
     model."""
-    folder, expected, paper = ROOT / "tables" / "tiny", {}, set()
+    folder = ROOT / "tables" / "tiny"
+    expected = {}
+    paper = set()
     tiny = Results.of("tiny")
     for name in drawing.modules("tables"):
         table = drawing.table(name, tiny)

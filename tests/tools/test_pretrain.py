@@ -59,7 +59,7 @@ def test_the_first_model_already_copies_what_followed_before():
 def test_the_loss_is_the_weighted_sum_over_targets():
     model = network.build(small_config(tie_word_embeddings=True), looking_back=1, seed=0)
     ids = torch.randint(0, 300, (3, 20))
-    weights = torch.rand(3, 20) * (torch.rand(3, 20) < 0.4)
+    weights = torch.rand(3, 20).where(torch.rand(3, 20) < 0.4, 0.0)
     logits = network.plain(model)(ids).logits.log_softmax(-1)
     expected = 0
     for row in range(3):

@@ -61,7 +61,8 @@ def test_differences_are_paired_by_text_and_seed(recorder):
 
 @pytest.mark.parametrize("texts", [3, 8])
 def test_excerpts_of_a_text_are_one_sample(recorder, texts):
-    rng, means = np.random.default_rng(texts), {}
+    rng = np.random.default_rng(texts)
+    means = {}
     for method in ("pi", "yarn"):
         losses = rng.normal(3, 0.5, (texts, 2, 4))
         names = [f"Part {text}{excerpt}" for text in range(texts) for excerpt in ("", " (1)")]
@@ -172,7 +173,8 @@ def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field,
         runs = recorder.results().records(experiment)
         rows = [Row(Setting.of(run), (run,)) for run in runs]
         if experiment == "perplexity":
-            of, among = metrics.log_perplexity, Comparison(tuple(rows))
+            of = metrics.log_perplexity
+            among = Comparison(tuple(rows))
             gap = row_differences.between(*rows, experiment, of, "16k", among)
         else:
             gap = loss_by_position.gap(*rows)

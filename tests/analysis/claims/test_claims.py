@@ -16,7 +16,9 @@ from experiments.kit.records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
 from tests.analysis.recorder import score
 
-HOLDS, FAILS, OPEN = REPRODUCED, CONTRADICTED, UNDECIDED
+HOLDS = REPRODUCED
+FAILS = CONTRADICTED
+OPEN = UNDECIDED
 
 
 def options(method):
@@ -51,9 +53,11 @@ def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, v
     compared."""
     noise = [0.1 * (-1) ** i for i in range(books)]
     for method, loss in (("dprope", 2.0), ("pi", pi), ("ntk", 0.0)):
-        claimed.losses(method, [1.0] * books, [loss + (method == "pi") * each for each in noise])
+        beyond = [loss + each if method == "pi" else loss for each in noise]
+        claimed.losses(method, [1.0] * books, beyond)
     statements = claimed.statements("less_is_better")
-    assert [each.what for each in statements] == ["DPRoPE (t = 0) minus PI"] * (verdict is not None)
+    expected = [] if verdict is None else ["DPRoPE (t = 0) minus PI"]
+    assert [each.what for each in statements] == expected
     assert claimed.outcome("less_is_better")[0] == (verdict or NONE)
     if verdict:
         (gap,) = statements
@@ -123,7 +127,8 @@ def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
 @pytest.mark.parametrize("experiment", ["open_llm", "longbench_e"])
 def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(claimed, experiment):
     for method, mean in (("original", 50.0), ("yarn", 40.0), ("dprope", 50.1)):
-        average, more = score(mean, 0.01), {"options": options(method)}
+        average = score(mean, 0.01)
+        more = {"options": options(method)}
         scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
         claimed.add(
             experiment,

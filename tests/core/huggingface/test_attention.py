@@ -45,7 +45,9 @@ def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
     """What torch has allocated at its peak, with the mask made before: here and in
     transformers'."""
     monkeypatch.setattr(attention, "QUERIES", 64)
-    inputs, mask, most = drawn(2000), torch.ones(1, 1, 2000, 2000, dtype=torch.bool).tril_(), {}
+    inputs = drawn(2000)
+    mask = torch.ones(1, 1, 2000, 2000, dtype=torch.bool).tril_()
+    most = {}
     for compute in (attention.sdpa, sdpa_attention_forward):
         activity = [torch.profiler.ProfilerActivity.CPU]
         with (

@@ -33,10 +33,8 @@ KINDS = {  # the type that says a method in full
     "ntk": "default",
     "llama3": "llama3",
 }
-INDEX, SHARDS = (
-    "model.safetensors.index.json",
-    [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)],
-)
+INDEX = "model.safetensors.index.json"
+SHARDS = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
 REWRITTEN = {"config.json", "generation_config.json", "tokenizer_config.json"}
 
 
@@ -61,7 +59,8 @@ def whole(tmp_path_factory):
         tmp_path_factory.mktemp("whole") / "source", "LlamaConfig", num_hidden_layers=1
     )
     byte_tokenizer().save_pretrained(directory)
-    tensors, weights = load_file(directory / "model.safetensors"), {}
+    tensors = load_file(directory / "model.safetensors")
+    weights = {}
     (directory / "model.safetensors").unlink()
     for names, shard in zip((list(tensors)[::2], list(tensors)[1::2]), SHARDS):
         save_file({name: tensors[name] for name in names}, directory / shard)
@@ -91,7 +90,8 @@ def test_all_but_the_configuration_comes_along_byte_for_byte(whole, extended):
             name not in REWRITTEN
         ), name
         assert (extended / name).stat().st_ino != (whole / name).stat().st_ino
-    before, after = read(whole), read(extended)
+    before = read(whole)
+    after = read(extended)
     assert [key for key in after if key in before] == list(before)
     assert {key for key in before if after[key] != before[key]} == {
         "max_position_embeddings",
@@ -267,9 +267,10 @@ def alone(name, content):
         for file in (INDEX, *SHARDS):
             (source / file).unlink()
         (source / name).parent.mkdir(exist_ok=True)
-        (source / name).write_bytes(content) if isinstance(content, bytes) else content(
-            source / name
-        )
+        if isinstance(content, bytes):
+            (source / name).write_bytes(content)
+        else:
+            content(source / name)
 
     return change
 

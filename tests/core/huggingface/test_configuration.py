@@ -11,7 +11,8 @@ from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from tests.models import random_model
 
-PAIRS, L = 8, 128
+PAIRS = 8
+L = 128
 ORIGINAL = {"original_max_position_embeddings": L // 4}
 YARN = {"rope_type": "yarn", "factor": 4.0, **ORIGINAL}
 LINEAR = {"rope_type": "linear", "factor": 4.0}

@@ -110,7 +110,9 @@ def by_hand(model, method):
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_path, architecture):
     model = random_model(architecture, **FAMILIES[architecture])
-    unextended, plain, extended = copy.deepcopy(model), logits(model), {}
+    unextended = copy.deepcopy(model)
+    plain = logits(model)
+    extended = {}
     close = {"rtol": 1e-3, "atol": 1e-3 * plain.abs().max().item()}
     for method in (BASELINE, PROPOSED):
         extended[method] = logits(extend(model, method, 2))
@@ -183,7 +185,8 @@ REFUSED = {
 def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
     options, says = REFUSED[architecture]
     model = random_model(architecture, **options)
-    config, before = model.config.to_dict(), logits(model, TOKENS[:, :100])
+    config = model.config.to_dict()
+    before = logits(model, TOKENS[:, :100])
     with pytest.raises(InputError, match=says) as error:
         extend(model, TIME_REFERENCE, 2)
     assert model.config.to_dict() == config and torch.equal(logits(model, TOKENS[:, :100]), before)
@@ -195,7 +198,9 @@ def test_one_answer_has_the_temperature_of_its_length_where_a_class_chooses_it_i
     mscales = {"short_mscale": 1.2, "long_mscale": 1.3, "original_max_position_embeddings": 64}
     rope = LISTS | mscales | {"rope_theta": 1e4}
     model = random_model("PhimoeConfig", rope_parameters=rope, **FAMILIES["PhimoeConfig"])
-    prompt, tokens = tuple(range(3, 53)), 24  # 74 in all, so beyond 64
+    # 74 in all, so beyond 64
+    prompt = tuple(range(3, 53))
+    tokens = 24
     ((_, generated),) = generate(model, [Request("", prompt, tokens)])
     read = list(prompt)
     while len(read) < 74:
@@ -254,11 +259,9 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
 @pytest.mark.parametrize("change", [copy.deepcopy, lambda model: model.init_weights() or model])
 def test_an_extended_model_stays_extended(change):
     model = random_model("Gemma3TextConfig", **MIXED)
-    plain, expected, weights = (
-        logits(model),
-        logits(extend(model, PROPOSED, 2)),
-        copy.deepcopy(model.state_dict()),
-    )
+    plain = logits(model)
+    expected = logits(extend(model, PROPOSED, 2))
+    weights = copy.deepcopy(model.state_dict())
     for module in model.modules():
         module._is_hf_initialized = False
     (changed := change(model)).load_state_dict(weights)

@@ -17,7 +17,8 @@ from core.huggingface.embedding import rope_geometry
 from core.rope import BASELINE, METHODS, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import random_model
 
-L, PAIRS = 512, 8
+L = 512
+PAIRS = 8
 TOKENS = torch.arange(2 * L)[None].remainder(293) + 3
 YARN = {
     "rope_type": "yarn",
@@ -25,7 +26,9 @@ YARN = {
     "factor": 4.0,
     "original_max_position_embeddings": L // 4,
 }
-SHORT, LONG = [1.0] * PAIRS, [1.0, 1.01, 1.2, 2.5, 2.4, 3.0, 7.5, 8.0]  # as Phi's, not in order
+# as Phi's, not in order
+SHORT = [1.0] * PAIRS
+LONG = [1.0, 1.01, 1.2, 2.5, 2.4, 3.0, 7.5, 8.0]
 LISTS = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": SHORT, "long_factor": LONG}
 LLAMA3 = {
     "rope_type": "llama3",
@@ -94,12 +97,15 @@ def divisors(method, theta, interpolated):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
-    model, kind = model_of(name), name.split(",")[0].split()[0]
+    model = model_of(name)
+    kind = name.split(",")[0].split()[0]
     layers = "full_attention" if "two kinds" in name else None
     theta, before = ROPE_INIT_FUNCTIONS[kind](
         copy.deepcopy(model.config), seq_len=L, layer_type=layers
     )
-    theta, plain, geometry = theta.double().numpy(), logits(model), rope_geometry(model)
+    theta = theta.double().numpy()
+    plain = logits(model)
+    geometry = rope_geometry(model)
     assert (geometry.rope_type, geometry.context_length) == (kind, L)
     assert hash(RopeGeometry(**json.loads(json.dumps(geometry.to_dict())))) == hash(geometry)
     model.save_pretrained(tmp_path / "source")

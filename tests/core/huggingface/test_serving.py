@@ -59,7 +59,8 @@ def rotations(parameters, longer, engine):
     Position p is row p of the first, or k rows further down: in SGLang where p > k, in vLLM where
     the longest input has more than k tokens. Without an mscale it computes one.
     """
-    k, tables = parameters["original_max_position_embeddings"], []
+    k = parameters["original_max_position_embeddings"]
+    tables = []
     computed = np.sqrt(1 + np.log(max(longer / k, 1)) / np.log(k))
     for name, rows in (("short", k), ("long", longer)):
         divisors = np.array(parameters[f"{name}_factor"])
@@ -111,10 +112,12 @@ def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, sta
     model.save_pretrained(source)
     if first:
         source = extend_checkpoint(source, tmp_path / "extended", first, 4)
-    model, before = type(model).from_pretrained(source).eval(), AutoConfig.from_pretrained(source)
+    model = type(model).from_pretrained(source).eval()
+    before = AutoConfig.from_pretrained(source)
     expected = logits(extend(model, method, 2))
     rotary = model.model.rotary_emb
-    theta, factor = rotary.inv_freq.double().numpy(), rotary.attention_scaling
+    theta = rotary.inv_freq.double().numpy()
+    factor = rotary.attention_scaling
     vllm, sglang, llama = flags(source, before, model.config)
     assert vllm["serve"] == str(source) and sglang["--model-path"] == str(source)
     for flag, apply in APPLY:
@@ -181,7 +184,8 @@ def test_an_engine_has_a_line_for_the_models_whose_rope_it_reads(tmp_path, archi
     made = {"LlavaConfig": llava, "Qwen2VLConfig": qwen2_vl}.get(architecture)
     model = made() if made else random_model(architecture, **FAMILIES[architecture])
     model.save_pretrained(tmp_path)
-    before, expected = AutoConfig.from_pretrained(tmp_path), logits(extend(model, method, 2))
+    before = AutoConfig.from_pretrained(tmp_path)
+    expected = logits(extend(model, method, 2))
     vllm, sglang, _ = flags(tmp_path, before, model.config)
     assert (bool(vllm), bool(sglang)) == OTHERS[architecture]
     for flag, apply in APPLY:

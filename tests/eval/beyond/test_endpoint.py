@@ -51,7 +51,8 @@ def stops():
 
 @pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
 def test_continuations_are_those_of_this_process(owner, stops):
-    free, stopped = requests(), requests(3, stop=stops)
+    free = requests()
+    stopped = requests(3, stop=stops)
     with Completions(log_probs, "elsewhere/model", owner) as served:
         answers = Endpoint(served.url, "elsewhere/model", WORDS).generate(free)
         assert dict(answers) == dict(generate(MODEL, free))

@@ -14,7 +14,8 @@ from core.extend import extend
 from experiments.beyond.best import ranked, verdict
 from tests.models import byte_tokenizer, checkpoint, token_losses
 
-L, LONGER = 64, 128
+L = 64
+LONGER = 128
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,8 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
         status, out, err = call(*command, at, "--endpoint", by.url)
         assert status == 0 and ("stand apart" in out) == (owner == "llamacpp"), err
         assert "done already" in call(*command, at, "--endpoint", by.url)[1]
-    here, there = record(tmp_path / "here" / "results"), record(at)
+    here = record(tmp_path / "here" / "results")
+    there = record(at)
     assert journal(at, "toy-yarn") == journal(tmp_path / "here" / "results", "toy-yarn")
     assert there["scores"] == here["scores"] and there["fingerprints"] == [by.fingerprint]
     assert (
@@ -88,7 +89,8 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         done = len(list((results.parent / "runs").rglob("*.jsonl"))) and len(
             journal(results, "toy-yarn")
         )
-        by.next, asked = [], len(by.asked)
+        by.next = []
+        asked = len(by.asked)
         assert call(*command, "--endpoint", by.url)[0] == 0
         assert len(by.asked) == asked + 1 + 4 - done  # what the server can do is asked once
         assert len(journal(results, "toy-yarn")) == 4
@@ -96,7 +98,8 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
         # request that tries it.
         for other, version in (("others", by.fingerprint), ("results", "vllm-0.2")):
             (tmp_path / other / "toy-yarn" / "passkey" / "yarn_s=2.json").unlink(missing_ok=True)
-            by.fingerprint, asked = version, len(by.asked)
+            by.fingerprint = version
+            asked = len(by.asked)
             assert call(*command[:-1], tmp_path / other, "--endpoint", by.url)[0] == 0
             assert len(by.asked) == asked + 1 + 4
     assert record(results)["fingerprints"] == ["vllm-0.2"]

@@ -35,7 +35,8 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     """Each different selection once, whatever the method; what is measured anyway stands for it."""
-    suite, geometry = suite_of("tiny", tmp_path), base_models.MODELS["tiny"].geometry
+    suite = suite_of("tiny", tmp_path)
+    geometry = base_models.MODELS["tiny"].geometry
     significant = 2 * int(scale(geometry, "dprope-significant", 2).interpolated.sum())
     others = [("dprope", {}), ("dprope", {"n_hat": 20}), ("dprope-significant", {}), ("clex", {})]
     settings = [("dprope", {"n_hat": n}) for n in (48, 46, 20, significant)]
@@ -59,7 +60,8 @@ def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyo
     tmp_path, factor
 ):
     suite = suite_of("tiny", tmp_path)
-    geometry, n_hat = suite.model.geometry, covering(suite, factor)[1]["n_hat"]
+    geometry = suite.model.geometry
+    n_hat = covering(suite, factor)[1]["n_hat"]
     beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
 
     def interpolated(count):

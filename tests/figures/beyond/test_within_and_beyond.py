@@ -50,10 +50,12 @@ def recorder(tmp_path):
 def drawn(axes):
     """By a method's name: its marks' places in the order of the lines, and numbers at the edge."""
     names = [label.get_text() for label in axes.figure.axes[0].get_yticklabels()]
-    marks, numbers = {}, {}
+    marks = {}
+    numbers = {}
     for line in axes.lines:
         if line.get_marker() in ("o", "D"):
-            place, height = line.get_xdata()[0], line.get_ydata()[0]
+            place = line.get_xdata()[0]
+            height = line.get_ydata()[0]
             marks.setdefault(names[round(height)], []).append(place)
     for text in axes.texts:
         numbers.setdefault(names[round(text.xy[1])], []).append(text.get_text())
