@@ -227,7 +227,7 @@ class FineTune(Experiment):
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they
         are here."""
-        changed = ("steps", "length", "batch", "dtype", "bos")
+        changed = ("corpus", "steps", "length", "batch", "dtype", "bos")
         if not self.base.origin or any(
             getattr(self.arguments, option) is not None for option in changed
         ):

@@ -66,7 +66,8 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path):
         given = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         assert hostile in given and not trap.exists(), target
     for name in names:
-        command = ["make", "rerun", f"{name}=a\ntouch {trap}", f"VENV={tmp_path}"]
+        broken = f"{name}=a\ntouch {trap}"
+        command = ["make", "--no-print-directory", "rerun", broken, f"VENV={tmp_path}"]
         refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert refused.returncode == 2 and f"{name} holds a line break" in refused.stderr
         assert not refused.stdout and not trap.exists()

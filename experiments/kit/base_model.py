@@ -75,7 +75,7 @@ _NO_EFFECT = (
 )
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
-_ALSO_READ = {"head_dim", "sliding_window", "router_bias", EXTENSION}
+_ALSO_READ = {"head_dim", "is_causal", "sliding_window", "router_bias", EXTENSION}
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 

@@ -28,6 +28,7 @@ from core import files, rope
 from core.discovery import later
 from core.errors import InputError
 from core.geometry import RopeGeometry
+from experiments import base_models
 from experiments.kit import processes
 
 clex = later("core.clex")
@@ -287,6 +288,11 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
     Raises:
         InputError: the records there belong to another model.
     """
+    if Path(results).resolve() == RESULTS and model not in base_models.MODELS:
+        raise InputError(
+            f"{results} holds the records of the project's models, and {model!r} is none of them; "
+            "give another --results."
+        )
     file = Path(results) / files.component(model) / MODEL
     there = read(file) if file.is_file() else {}
     for fact in ("geometry", "sha256", "revision"):

@@ -46,6 +46,7 @@ def other_question(folder):
         ("toy/tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "base", PASSKEY),
         ("toy/tokenizer_config.json", {"clean_up_tokenization_spaces": True}, "base", PASSKEY),
         ("toy/generation_config.json", {"eos_token_id": [2, 3]}, "data", PASSKEY),
+        ("toy/config.json", {"is_causal": False}, "base", PASSKEY),
         (
             "factors.json",
             {"factors": [1.5] * 8},
@@ -158,25 +159,16 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
 ):
     assert records.OWN == records.ROOT / "build" / "own" / "results"
     monkeypatch.setattr(records, "OWN", tmp_path / "own" / "results")
-    line = [
-        "passkey",
-        "--model",
-        model,
-        "--method",
-        "pi",
-        "--lengths",
-        "400",
-        "--depths",
-        "1",
-        "--keys",
-        "1",
-    ]
+    line = [*PASSKEY.split(), "--model", model, "--method", "pi"]
     status, out, err = call(*line)
     assert status == 0, err
     assert out.strip().splitlines()[-1] == str(
         tmp_path / "own" / "results" / "toy" / "passkey" / "pi_s=2.json"
     )
     assert (tmp_path / "own" / "runs" / "toy" / "passkey").is_dir()
+    status, _, err = call(*line, "--results", records.RESULTS)
+    assert status == 2 and "'toy' is none of them" in err
+    assert not (records.RESULTS / "toy").exists()
 
 
 def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(
