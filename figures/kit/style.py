@@ -32,9 +32,9 @@ def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure, the same in all its panels.
 
     A method is drawn as its registration says, its settings with other options as the further
-    styles there, those of each scaling factor alike: n̂ differs between factors. What they
-    leave out takes the next free pair of a colour and a dash, and so does a setting whose colour is that of
-    another of its panel, or of another setting of its method. Where more settings share a panel
+    styles there, those of each scaling factor alike: n̂ differs between factors. What they leave
+    out takes the next free pair of a colour and a dash, and so does a setting whose colour is that
+    of another of its panel, or of another setting of its method. Where more settings share a panel
     than there are colours, they differ by dashes alone.
     """
     free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
