@@ -11,10 +11,11 @@ file is not written again.
 
 from functools import partial
 
+from analysis import drawing
 from experiments.kit import command_line
-from report import drawing
+from figures.kit.draw import draw
 
-main = partial(drawing.main, "figures", __doc__)
+main = partial(drawing.main, "figures", draw, __doc__)
 
 if __name__ == "__main__":
     command_line.run(main)

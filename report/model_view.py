@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from analysis import disturbance, metrics, published, row_differences
+from analysis import disturbance, drawing, metrics, published, row_differences
 from analysis.comparison import Comparison, Row, compared
 from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results
@@ -22,8 +22,9 @@ from core import rope
 from core.errors import InputError
 from experiments.kit import records
 from experiments.kit.records import BEYOND, RESULTS
-from report import drawing
+from figures.kit.draw import caption as figure_caption
 from tables.kit import benchmark_table, markdown
+from tables.kit import draw as tables_drawn
 from tables.kit.table import Table
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -93,7 +94,7 @@ class View:
         """The image and how to read it; empty where it was not rendered."""
         self._shown.add(("figures", name))
         file = drawing.place("figures", name, self.results).with_suffix(".png")
-        caption = markdown.text(" ".join(drawing.caption(name)))
+        caption = markdown.text(" ".join(figure_caption(name)))
         return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
@@ -125,7 +126,7 @@ class View:
         )
         sections = [self.part(markdown.text(name), [name]) for name in tables]
         sections += [
-            self.part(drawing.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
+            self.part(figure_caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
         ]
         return "\n\n".join(filter(None, sections))
 
@@ -251,7 +252,7 @@ def table_names(measured: Results) -> list[str]:
 @functools.lru_cache(maxsize=512)
 def _build(measured: Results, name: str) -> Table | None:
     try:
-        table = drawing.table(name, measured)
+        table = tables_drawn.table(name, measured)
     except NotMeasured:
         return None
     blocks = tuple(block for block in table.blocks if block.title not in _published(name))

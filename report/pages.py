@@ -19,7 +19,7 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import results
+from analysis import drawing, results
 from analysis.claims.statement import VERDICTS
 from analysis.numbers import number
 from analysis.results import Results
@@ -27,7 +27,7 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from experiments.kit.records import BEYOND, RESULTS, ROOT
-from report import all_results, audit, claims_page, drawing, paper_and_code
+from report import all_results, audit, claims_page, paper_and_code
 from report.model_view import FILTERS, View, holds
 from tables.kit import markdown
 

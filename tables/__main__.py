@@ -10,10 +10,11 @@ that they hold.
 
 from functools import partial
 
+from analysis import drawing
 from experiments.kit import command_line
-from report import drawing
+from tables.kit.draw import draw
 
-main = partial(drawing.main, "tables", __doc__)
+main = partial(drawing.main, "tables", draw, __doc__)
 
 if __name__ == "__main__":
     command_line.run(main)

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
+from analysis import drawing
 from analysis.results import Results, every
 from core import rope
 from core.angles import angle_distribution
@@ -16,7 +17,7 @@ from experiments.kit.records import ROOT
 from figures import angle_distribution as figure_1
 from figures import disturbance, disturbance_longbench_e, disturbance_strategies, frequency, passkey
 from figures.kit import image
-from report import drawing
+from figures.kit.draw import figure
 from tests.figures.test_style import check
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -39,7 +40,7 @@ def test_every_figure_is_committed():
 def test_a_committed_picture_is_what_the_records_give(tmp_path):
     """Without a date; pixels are compared, as another processor gives other last digits."""
     name = "angle_distribution"
-    pdf, png = image.save(drawing.figure(name, Results.of("llama2-7b")), tmp_path / name)
+    pdf, png = image.save(figure(name, Results.of("llama2-7b")), tmp_path / name)
     assert b"CreationDate" not in pdf.read_bytes()
     now = imread(png)
     committed = imread(ROOT / "figures" / "llama2-7b" / f"{name}.png")

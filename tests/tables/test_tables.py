@@ -6,11 +6,13 @@ import contextlib
 import numpy as np
 import pytest
 
+from analysis import drawing
 from analysis.results import NotMeasured, Results
 from core import rope
 from experiments.kit.records import ROOT
-from report import drawing
+from figures.kit.draw import figure
 from tables.kit import latex, markdown
+from tables.kit.draw import table as drawn_table
 from tests.analysis.recorder import Recorder, score
 from tests.tables.test_kit import compiled, fits, needs_latex
 
@@ -64,7 +66,7 @@ def everything(recorder, monkeypatch):
 def test_any_method_and_any_model_reach_every_table(everything):
     measured = everything.results()
     for name in drawing.modules("tables"):
-        table = drawing.table(name, measured)
+        table = drawn_table(name, measured)
         names = {row[0].text for block in table.blocks for row in block.rows}
         assert table.name == name and any(
             "A Model" in block.title or not block.title for block in table.blocks
@@ -94,7 +96,7 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
         alone.records[file] = record
         results = alone.results()
         shown = set()
-        for kind, build in (("tables", drawing.table), ("figures", drawing.figure)):
+        for kind, build in (("tables", drawn_table), ("figures", figure)):
             for name in drawing.modules(kind):
                 with contextlib.suppress(NotMeasured):
                     assert (
@@ -124,7 +126,7 @@ def test_a_quick_run_is_called_a_sketch_with_its_size_and_has_no_interval_and_no
         recorder.add(
             "open_llm", method, {"average": score(mean)}, seed=0, training=tuned, data=both
         )
-    table = drawing.table("open_llm", recorder.results())
+    table = drawn_table("open_llm", recorder.results())
     measured = [cell for block in table.blocks[2:] for row in block.rows for cell in row]
     assert {cell.text for cell in measured} >= {"40.0", "50.0"}
     quick = folder == "a-quick"
@@ -141,7 +143,7 @@ def test_committed_tables_are_what_the_records_give():
     paper = set()
     tiny = Results.of("tiny")
     for name in drawing.modules("tables"):
-        table = drawing.table(name, tiny)
+        table = drawn_table(name, tiny)
         file = drawing.place("tables", name, tiny).with_suffix(".tex")
         expected[str(file.relative_to(folder))] = latex.render(table)
         paper.add(table.paper)

@@ -5,9 +5,11 @@ import os
 
 import pytest
 
+from analysis import drawing
 from analysis.results import NotMeasured
 from core.errors import InputError
-from report import drawing, pages
+from report import pages
+from tables.kit import draw
 
 JOBS = 7
 
@@ -46,7 +48,7 @@ def test_pages_and_tables_are_the_same_from_one_process_and_from_two(recorder):
     assert len(written) == 5 and written == pages.pages(measured.folder, processes=2)
 
     names = ["ruler", "longbench_e", "open_llm"]
-    jobs = [functools.partial(drawing.draw_table, name, measured) for name in names]
+    jobs = [functools.partial(draw.draw, name, measured) for name in names]
     by_processes = []
     for processes in (1, 2):
         outcomes = list(drawing.each(jobs, processes))
@@ -65,4 +67,4 @@ def test_what_has_no_record_is_left_out_by_name_and_alone_is_refused(recorder, c
     status, _, err = call("tables.__main__", "passkey", "--results", folder)
     assert status == 2 and "passkey" in err
     with pytest.raises(NotMeasured):
-        drawing.table("passkey", recorder.results())
+        draw.table("passkey", recorder.results())

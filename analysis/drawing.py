@@ -1,5 +1,5 @@
-"""Draw tables, figures and pages from records: the one loop behind `python -m tables`,
-`python -m figures` and `python -m report.pages`.
+"""The one loop that draws, behind `python -m tables`, `python -m figures` and
+`python -m report.pages`.
 
 A table or a figure is a module of tables/ or figures/. One that is beyond the paper is in their
 folder beyond/, and so is what is drawn by it.
@@ -7,31 +7,22 @@ folder beyond/, and so is what is drawn by it.
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
 import multiprocessing
 import os
 import shlex
 import signal
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from analysis import metrics, results
-from analysis.numbers import counted
+from analysis import results
 from analysis.results import NotMeasured, Results
-from core import discovery, files
+from core import discovery
 from core.errors import InputError, check_choice
 from experiments.kit import command_line, records
-from tables.kit import latex, markdown
-from tables.kit.benchmark_table import benchmark
-from tables.kit.table import Table
-
-if TYPE_CHECKING:  # tables and pages need no matplotlib
-    from matplotlib.figure import Figure
 
 
 class Drawn(NamedTuple):
@@ -70,90 +61,14 @@ def place(kind: str, name: str, measured: Results) -> Path:
     return folder.joinpath(*dotted.split(".")[1:])
 
 
-def table(name: str, measured: Results) -> Table:
-    """A table of a model; a sketch where its records are.
-
-    Of an experiment that has records and no module in tables/, it holds the scores of the records.
-
-    Raises:
-        NotMeasured: no record of what it shows.
-        InputError: neither a table nor an experiment that has records.
-    """
-    if name in measured.experiments() and name not in modules("tables"):
-        built = benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
-    else:
-        built = importlib.import_module(module("tables", name)).build(measured)
-    shown = [each for each in measured.experiments() if name.endswith(each)]
-    if measured.is_quick and shown:
-        return built.sketched(_size(measured.records(max(shown, key=len))))
-    return built
-
-
-def _size(runs: list[results.Entries]) -> str:
-    """Of how many training steps and items at most some records are, as " of 2 training
-    steps and 13 items"."""
-    steps = max((run["training"].get("steps", 0) for run in runs if "training" in run), default=0)
-    items = max(map(_items, runs))
-    counts = {"training step": steps, "item": items}
-    words = [counted(count, of) for of, count in counts.items() if count]
-    return f" of {' and '.join(words)}" if words else ""
-
-
-def _items(run: dict) -> int:
-    """How many samples, documents or texts a record is of; 0 if it does not say."""
-    data = run.get("data")
-    if not isinstance(data, dict):
-        return 0
-    if "samples" in data:
-        return data["samples"]
-    documents = [each["documents"] for each in data.values() if isinstance(each, dict)]
-    return sum(documents) or len(data)
-
-
-def draw_table(name: str, measured: Results) -> Drawn:
-    """Write tables/MODEL/NAME.tex."""
-    built = table(name, measured)
-    file = place("tables", name, measured).with_suffix(".tex")
-    return Drawn([files.write(file, latex.render(built))], markdown.render(built, escape=False))
-
-
-def figure(name: str, measured: Results) -> Figure:
-    """A figure of a model.
-
-    Raises:
-        NotMeasured: no record of what it shows.
-        InputError: no figure of that name.
-    """
-    from figures.kit import style
-
-    drawing = importlib.import_module(module("figures", name))
-    style.use()
-    return drawing.build(measured)
-
-
-def draw_figure(name: str, measured: Results) -> Drawn:
-    """Write figures/MODEL/NAME.png and NAME.pdf."""
-    from figures.kit import image
-
-    written = image.save(figure(name, measured), place("figures", name, measured))
-    title, reading = caption(name)
-    return Drawn(written, textwrap.fill(f"{measured.model.title}, {title} {reading}", 100))
-
-
-def caption(name: str) -> tuple[str, str]:
-    """A figure's title and how to read it, from its module's docstring; the second may be empty."""
-    file = records.ROOT / f"{module('figures', name).replace('.', '/')}.py"
-    title, _, reading = (ast.get_docstring(ast.parse(file.read_bytes())) or name).partition("\n\n")
-    return title, " ".join(reading.split())
-
-
-def main(kind: str, doc: str) -> None:
+def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     """The command line of tables or figures: draw those that it names, of one or every model.
 
     A line for each model says what is left out for want of records.
 
     Args:
         kind: "tables" or "figures".
+        draw: draws one of them, by its name, of a model.
         doc: the help.
     """
     listed = modules(kind)
@@ -168,7 +83,6 @@ def main(kind: str, doc: str) -> None:
     names = arguments.names or list(listed)
     model, folder = results.chosen(arguments.model, arguments.results)
     measured = {name: Results.of(name, folder) for name in models(folder, model)}
-    draw = {"tables": draw_table, "figures": draw_figure}[kind]
     asked = [(model, name) for model in measured for name in names]
     for name in listed.keys() & set(names):
         importlib.import_module(listed[name])  # once, and not in each process
