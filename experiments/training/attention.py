@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import sys
 from pathlib import Path
 
 import torch
@@ -19,9 +20,14 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from core.errors import in_one_line
+
 NAME = "sdpa_bfloat16"
 BLOCK = 128  # queries and keys of a block
-FLAGS = ["-O3", "-march=native", "-ffast-math", "-fopenmp", f"-DBLOCK={BLOCK}L"]
+# What every CPU with AMX or AVX512-BF16 has: machines that share a home share what is compiled.
+VECTORS = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"]
+FLAGS = ["-O3", *VECTORS, "-mprefer-vector-width=512", "-ffast-math", "-fopenmp"]
+FLAGS.append(f"-DBLOCK={BLOCK}L")
 
 
 def fits(model: PreTrainedModel, length: int) -> bool:
@@ -37,8 +43,13 @@ def fits(model: PreTrainedModel, length: int) -> bool:
 
 
 def install(model: PreTrainedModel) -> None:
-    """Let a model attend by this kernel, under autocast to bfloat16."""
-    _compiled()
+    """Let a model attend by this kernel, under autocast to bfloat16; where it does not compile, the
+    model stays as it is and a note says so."""
+    try:
+        _compiled()
+    except (RuntimeError, OSError) as error:
+        print(f"note: training by PyTorch's attention ({in_one_line(error)}).", file=sys.stderr)
+        return
     AttentionInterface.register(NAME, _attend)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     model.set_attn_implementation(NAME)

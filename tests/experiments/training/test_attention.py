@@ -74,6 +74,18 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
     assert ours != plain
 
 
+@needs_kernel
+def test_where_it_does_not_compile_a_note_says_that_pytorchs_is_used(monkeypatch, capsys):
+    def broken():
+        raise RuntimeError("no header")
+
+    monkeypatch.setattr(attention, "_compiled", broken)
+    model = random_model(head_dim=32)
+    attention.install(model)
+    assert model.config._attn_implementation == "sdpa"
+    assert "no header" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("changes", "length"),
     [({}, LENGTH - 1), ({"head_dim": 16}, LENGTH), ({"attention_dropout": 0.1}, LENGTH)],
