@@ -75,6 +75,21 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
 
 
 @needs_kernel
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_is_not_finite_reaches_output_and_gradients(which, value):
+    """So that training stops; the compiler may assume finite numbers."""
+    attention.install(random_model())
+    tensors = [torch.randn(2, LENGTH, 32).bfloat16() for _ in range(4)]
+    tensors[which][0, 100, 3] = value
+    *inputs, direction = tensors
+    output, log_sums = torch.ops.dprope.attention(*inputs, 0.3)
+    assert not output.isfinite().all()
+    found = torch.ops.dprope.attention_backward(direction, *inputs, output, log_sums, 0.3)
+    assert not found[0].isfinite().all()
+
+
+@needs_kernel
 def test_where_it_does_not_compile_a_note_says_that_pytorchs_is_used(monkeypatch, capsys):
     def broken():
         raise RuntimeError("no header")
