@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.results import Model, Results
+from analysis.results import Model, Record, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import roles
 from core.errors import InputError
 
-Metrics = Callable[[dict], Scores]
+Metrics = Callable[[Record], Scores]
 
 
 @dataclass(frozen=True)
@@ -22,26 +22,26 @@ class Row:
     """A setting and its records: one per training seed, or a single one without training."""
 
     setting: Setting
-    runs: tuple[dict, ...]
+    runs: tuple[Record, ...]
 
     @property
-    def first(self) -> dict:
+    def first(self) -> Record:
         """One of the records, for what all have in common."""
         return self.runs[0]
 
     @property
     def trained(self) -> bool:
         """Whether the model was fine-tuned."""
-        return "training" in self.first
+        return self.first.training is not None
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of the fine-tunes."""
-        return tuple(run["training"]["seed"] for run in self.runs if "training" in run)
+        return tuple(run.training["seed"] for run in self.runs if run.training)
 
     def of_seeds(self, seeds: set[int]) -> Row:
         """The row with the runs of some seeds only."""
-        return Row(self.setting, tuple(run for run in self.runs if _seed(run) in seeds))
+        return Row(self.setting, tuple(run for run in self.runs if run.seed in seeds))
 
     def scores(self, metrics: Metrics) -> Scores:
         """The scores over all seeds."""
@@ -49,11 +49,7 @@ class Row:
 
     def by_seed(self, metrics: Metrics, metric: str) -> dict[int | None, Score]:
         """One metric of each run."""
-        return {_seed(run): metrics(run)[metric] for run in self.runs}
-
-
-def _seed(run: dict) -> int | None:
-    return run["training"]["seed"] if "training" in run else None
+        return {run.seed: metrics(run)[metric] for run in self.runs}
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class Comparison:
         return bool(self.rows)
 
     @property
-    def first(self) -> dict:
+    def first(self) -> Record:
         """One record, for what all have in common."""
         return self.rows[0].first
 
@@ -90,12 +86,11 @@ def comparisons(
     results: Results,
     experiment: str,
     trained: bool,
-    of: Callable[[dict], bool] = lambda record: True,
+    of: Callable[[Record], bool] = lambda record: True,
     twins: bool = True,
     factor: float | None = None,
 ) -> list[Comparison]:
-    """The sets of records that agree in the fields that they list under "comparable", the largest
-    set first.
+    """The sets of records that may stand in one table, the largest set first.
 
     Args:
         trained: take the records of fine-tuned models, or those without training.
@@ -103,11 +98,12 @@ def comparisons(
         twins: whether copies of a record for other settings with the same pairs count as rows.
         factor: s; None for any.
     """
-    sets: dict[str, list[dict]] = {}
+    sets: dict[str, list[Record]] = {}
     for record in results.records(experiment):
-        same = ("training" in record) == trained and factor in (None, record["factor"])
-        if same and of(record) and (twins or "same_selection_as" not in record):
-            sets.setdefault(_key(record), []).append(record)
+        same = bool(record.training) == trained and factor in (None, record.run["factor"])
+        if same and of(record) and (twins or not record.same_selection_as):
+            key = json.dumps(record.alike, sort_keys=True)
+            sets.setdefault(key, []).append(record)
     largest_first = sorted(sets.values(), key=_size, reverse=True)
     return [_comparison(records) for records in largest_first]
 
@@ -117,18 +113,18 @@ def compared(results: Results, experiment: str, trained: bool, **which) -> Compa
     return next(iter(comparisons(results, experiment, trained, **which)), Comparison(()))
 
 
-def _size(records: list[dict]) -> tuple[int, int]:
+def _size(records: list[Record]) -> tuple[int, int]:
     """How many records a set has; first, how many of them are of a method."""
-    return sum(record["method"] is not None for record in records), len(records)
+    return sum(record.run["method"] is not None for record in records), len(records)
 
 
-def _comparison(records: list[dict]) -> Comparison:
-    grouped: dict[Setting, list[dict]] = {}
+def _comparison(records: list[Record]) -> Comparison:
+    grouped: dict[Setting, list[Record]] = {}
     for record in records:
-        grouped.setdefault(Setting.of(record), []).append(record)
+        grouped.setdefault(Setting.of(record.run), []).append(record)
     for runs in grouped.values():
-        if len({run.get("training", {}).get("settings") for run in runs}) > 1:
-            names = ", ".join(run["file"] for run in runs)
+        if len({run.training and run.training.get("settings") for run in runs}) > 1:
+            names = ", ".join(run.file for run in runs)
             raise InputError(
                 f"{names}: fine-tunes with different settings cannot be seeds of one row; keep "
                 f"one kind."
@@ -196,14 +192,13 @@ def _ablation(
 def factors(results: Results, *experiments: str) -> list[float]:
     """The scaling factors of the records, ascending: 1 of a model as it is."""
     return sorted(
-        {float(record["factor"]) for name in experiments for record in results.records(name)}
+        {float(record.run["factor"]) for name in experiments for record in results.records(name)}
     )
 
 
-def agree(record: dict, other: dict) -> bool:
+def agree(record: Record, other: Record) -> bool:
     """Whether two records may be compared, fine-tuned or not."""
-    names = {*record.get("comparable", ()), *other.get("comparable", ())}
-    return all(record.get(name) == other.get(name) for name in names)
+    return record.alike == other.alike
 
 
 def require_alike(*rows: Row) -> None:
@@ -215,16 +210,11 @@ def require_alike(*rows: Row) -> None:
     first = rows[0].first
     for run in (run for row in rows for run in row.runs):
         if not agree(run, first):
-            names = {*run.get("comparable", ()), *first.get("comparable", ())}
-            differing = sorted(name for name in names if run.get(name) != first.get(name))
+            names = {*run.alike, *first.alike}
+            differing = sorted(
+                name for name in names if run.alike.get(name) != first.alike.get(name)
+            )
             raise InputError(
-                f"{run['file']} and {first['file']} differ in {', '.join(differing)}, so they "
+                f"{run.file} and {first.file} differ in {', '.join(differing)}, so they "
                 f"cannot be compared; measure both alike."
             )
-
-
-def _key(record: dict) -> str:
-    """The values that must agree; none for hand-made records without a list of them."""
-    return json.dumps(
-        {name: record.get(name) for name in record.get("comparable", ())}, sort_keys=True
-    )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.comparison import Row
+from analysis.results import Record
 from analysis.scores import Score, Scores, book_of, over_texts, stacked
 from analysis.settings import tokens
 from core.errors import InputError
@@ -27,11 +28,11 @@ OPEN_LLM = {
 }
 
 
-def longbench_e(record: dict) -> Scores:
+def longbench_e(record: Record) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
-    scores = record["scores"]["buckets"] | record["scores"]["averages"]
-    names = _MINIATURE if "benchmark" in record else {}
-    tasks = record["scores"].get("tasks", {})
+    scores = record.scores["buckets"] | record.scores["averages"]
+    names = _MINIATURE if record.benchmark else {}
+    tasks = record.scores.get("tasks", {})
     by_name = {}
     for name, score in scores.items():
         buckets = longbench.AVERAGES.get(name, (name,))
@@ -42,9 +43,9 @@ def longbench_e(record: dict) -> Scores:
     return by_name
 
 
-def open_llm(record: dict) -> Scores:
+def open_llm(record: Record) -> Scores:
     """Each benchmark, and their mean if all four were measured."""
-    scores = dict(record["scores"])
+    scores = record.scores["tasks"]
     of = {name: scores.values() if name == "average" else () for name in scores}
     return {OPEN_LLM.get(name, name): _mean_of(score, *of[name]) for name, score in scores.items()}
 
@@ -56,41 +57,40 @@ def _mean_of(score: Mapping, *groups: Mapping) -> Score:
     return Score.of(score) if resampled else Score(score["mean"], n=score.get("n"))
 
 
-def ruler(record: dict) -> Scores:
+def ruler(record: Record) -> Scores:
     """Every evaluation length, and their mean if there are several."""
     by_length = {
-        tokens(int(length)): Score.of(score)
-        for length, score in record["scores"]["lengths"].items()
+        tokens(int(length)): Score.of(score) for length, score in record.scores["lengths"].items()
     }
     return (
         by_length
         if len(by_length) == 1
-        else by_length | {"Avg.": Score.of(record["scores"]["average"])}
+        else by_length | {"Avg.": Score.of(record.scores["average"])}
     )
 
 
-def perplexity(record: dict) -> Scores:
+def perplexity(record: Record) -> Scores:
     """exp of :func:`log_perplexity`."""
     losses = log_perplexity(record)
     with np.errstate(over="ignore"):
         return {length: replace(loss.to(np.exp), geometric=True) for length, loss in losses.items()}
 
 
-def log_perplexity(record: dict) -> Scores:
+def log_perplexity(record: Record) -> Scores:
     """At every evaluation length, the mean over books of a book's mean loss in nats per token.
 
     Raises:
         InputError: a length has no windows.
     """
     losses: dict[int, dict[str, list[tuple[float, int]]]] = {
-        row["length"]: {} for row in record["scores"]
+        row["length"]: {} for row in record.scores["by_length"]
     }
-    for key, window in record["by_window"].items():
+    for key, window in record.scores["by_window"].items():
         title, length, _ = key.rsplit("/", 2)
         if int(length) in losses:
             losses[int(length)].setdefault(book_of(title), []).append(window)
     if empty := [length for length, texts in losses.items() if not texts]:
-        raise InputError(f"{record['file']} has no windows of {empty[0]} tokens; measure it again.")
+        raise InputError(f"{record.file} has no windows of {empty[0]} tokens; measure it again.")
     return {
         tokens(length): over_texts([[_loss(texts[title]) for title in sorted(texts)]])
         for length, texts in losses.items()
@@ -106,15 +106,15 @@ def _loss(windows: list[tuple[float, int]]) -> float:
     return float(sums.sum() / counts.sum())
 
 
-def passkey(record: dict) -> Scores:
+def passkey(record: Record) -> Scores:
     """The per cent of passkeys found, by length."""
-    return {tokens(row["length"]): Score.of(row, 100) for row in record["scores"]["by_length"]}
+    return {tokens(row["length"]): Score.of(row, 100) for row in record.scores["by_length"]}
 
 
-def passkeys_within(record: dict, longest: float = math.inf) -> Score:
+def passkeys_within(record: Record, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
     correct, total = _keys(
-        [line for line in record["scores"]["by_length"] if line["length"] <= longest]
+        [line for line in record.scores["by_length"] if line["length"] <= longest]
     )
     return Score.of(accuracy_interval(np.arange(total) < correct), 100)
 
@@ -139,7 +139,7 @@ class Passkeys(NamedTuple):
 
 def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
     """The passkeys by length in tokens, and over all lengths together."""
-    lines = [line for run in row.runs for line in run["scores"]["by_length"]]
+    lines = [line for run in row.runs for line in run.scores["by_length"]]
     counts = {}
     for name, share in row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)}).items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
@@ -147,12 +147,10 @@ def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
     return counts
 
 
-def generic(record: dict) -> Scores:
+def generic(record: Record) -> Scores:
     """Every score at the first level of a record, for an experiment that has no function here."""
-    scores = record.get("scores")
-    entries = scores.items() if isinstance(scores, dict) else ()
     return {
         name: Score.of(value)
-        for name, value in entries
+        for name, value in record.scores.items()
         if isinstance(value, dict) and "low" in value
     }

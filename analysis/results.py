@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from core.errors import InputError, meant
@@ -31,9 +31,72 @@ class Entries(dict):
         raise InputError(f"{self.file} does not say {key!r}; {_REMEDY}.")
 
 
-def read(file: Path) -> Entries:
-    """A record; each object in it is an :class:`Entries`. "file" is its file's name without the
-    suffix.
+@dataclass(frozen=True)
+class Record:
+    """A record, see :mod:`experiments.kit.records`.
+
+    Attributes:
+        path: of its file.
+        run: what was asked.
+        identity: a hash of it.
+        scores: what came out.
+        base: what identifies the base model of an evaluated one.
+        comparable: the names of those parts of `run` that must agree, with `base`, in one table.
+        data_facts: of training: the data.
+        same_selection_as: the name of the record that it copies, of another setting with the same
+            pairs; else empty.
+    """
+
+    path: Path
+    run: Entries
+    identity: str
+    scores: Entries
+    base: Entries | None = None
+    comparable: tuple[str, ...] = ()
+    data_facts: Entries | None = None
+    same_selection_as: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of its file, without the suffix."""
+        return self.path.stem
+
+    @property
+    def training(self) -> Entries | None:
+        """What is known of the training of the model that was measured; None without training."""
+        return self.run.get("training")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of that training."""
+        return self.training["seed"] if self.training else None
+
+    @property
+    def benchmark(self) -> str | None:
+        """The benchmark that generated samples imitate; None of a benchmark's own samples."""
+        return self.run.get("benchmark")
+
+    @property
+    def alike(self) -> dict:
+        """What must agree in one table."""
+        return {"base": self.base} | {name: self.run.get(name) for name in self.comparable}
+
+
+def read(file: Path) -> Record:
+    """A record.
+
+    Raises:
+        InputError: the file cannot be read, or is no record.
+    """
+    content = read_entries(file)
+    parts = {each.name for each in fields(Record)} & content.keys()
+    for name in ("run", "identity", "scores"):
+        content[name]  # refuses a file without it
+    return Record(file, **{name: content[name] for name in parts})
+
+
+def read_entries(file: Path) -> Entries:
+    """The JSON object in a file; each object in it is an :class:`Entries`.
 
     Raises:
         InputError: the file cannot be read, is no JSON object, or holds a number that is not
@@ -56,7 +119,6 @@ def read(file: Path) -> Entries:
         raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
     if not isinstance(record, Entries):
         raise InputError(f"{file} is no JSON object; {_REMEDY}.")
-    record["file"] = file.stem
     return record
 
 
@@ -122,7 +184,7 @@ class Results:
             raise InputError(
                 f"no model {name} under {folder} (there is {names}); measure something of it first."
             )
-        facts = read(file)
+        facts = read_entries(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
         extends = list(rope) != ["context_length"]
@@ -144,7 +206,7 @@ class Results:
         nothing."""
         return root(self.folder).name.endswith("-quick")
 
-    def records(self, experiment: str) -> list[Entries]:
+    def records(self, experiment: str) -> list[Record]:
         """All records of an experiment, sorted by file name."""
         if self.part:
             return _read(self.folder / self.model.name / BEYOND / self.part / experiment)
@@ -156,7 +218,7 @@ class Results:
         names = sorted({file.parts[-3] for file in files})
         return [replace(self, part=name) for name in names]
 
-    def require(self, experiment: str) -> list[Entries]:
+    def require(self, experiment: str) -> list[Record]:
         """:meth:`records`, or NotMeasured if there is none."""
         if recorded := self.records(experiment):
             return recorded
@@ -199,7 +261,9 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     training = Path(
         model, "training.json"
     )  # a fine-tune has the name of the model that it began with
-    name = read(training)["scale"] if training.is_file() else Path(os.path.abspath(model)).name
+    name = (
+        read_entries(training)["scale"] if training.is_file() else Path(os.path.abspath(model)).name
+    )
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 
@@ -215,5 +279,5 @@ def root(folder: Path) -> Path:
 
 
 @functools.lru_cache(maxsize=256)
-def _read(folder: Path) -> list[Entries]:
+def _read(folder: Path) -> list[Record]:
     return [read(file) for file in sorted(folder.glob("*.json"))]

@@ -17,6 +17,7 @@ import numpy as np
 
 from analysis.comparison import Comparison, Metrics, Row, require_alike
 from analysis.metrics import OPEN_LLM
+from analysis.results import Record
 from analysis.scores import Score, over_texts, seed_errors, stacked
 from analysis.settings import tokens
 from eval import longbench
@@ -128,25 +129,25 @@ _Scores = dict[
 ]  # by group, all of equal weight, and name: of each sample, or the mean
 
 
-def _open_llm(run: dict, metric: str) -> _Scores:
+def _open_llm(run: Record, metric: str) -> _Scores:
     """Scores in per cent by document; each benchmark is a group."""
-    of = run.get("by_document", {})
+    of = run.scores["by_document"]
     wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
     return {name: {name: [100 * score for score in of[name]]} for name in wanted if name in of}
 
 
-def _ruler(run: dict, metric: str) -> _Scores:
+def _ruler(run: Record, metric: str) -> _Scores:
     """Scores by task; each length is a group."""
     return {
         length: {task: [score["mean"]] for task, score in tasks.items()}
-        for length, tasks in run["scores"]["tasks"].items()
+        for length, tasks in run.scores["tasks"].items()
         if metric in ("Avg.", tokens(int(length)))
     }
 
 
-def _longbench_e(run: dict, metric: str) -> _Scores:
+def _longbench_e(run: Record, metric: str) -> _Scores:
     """Scores by task; each bucket of an average is a group."""
-    tasks = run["scores"]["tasks"]
+    tasks = run.scores["tasks"]
     buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
     return {
         bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of}
@@ -154,7 +155,7 @@ def _longbench_e(run: dict, metric: str) -> _Scores:
     }
 
 
-_READ: dict[str, Callable[[dict, str], _Scores]] = {
+_READ: dict[str, Callable[[Record, str], _Scores]] = {
     "open_llm": _open_llm,
     "ruler": _ruler,
     "longbench_e": _longbench_e,

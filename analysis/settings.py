@@ -50,14 +50,14 @@ class Setting:
     rate: float | None = None
 
     @classmethod
-    def of(cls, record: dict) -> Setting:
-        """The setting of a record."""
-        entries = record["options"].items()
+    def of(cls, run: Mapping) -> Setting:
+        """The setting of a record's run."""
+        entries = run["options"].items()
         options = {
             name: tuple(value) if isinstance(value, list) else value for name, value in entries
         }
-        rate = record.get("training", {}).get("rate")
-        return cls(record["method"], tuple(sorted(options.items())), float(record["factor"]), rate)
+        rate = run.get("training", {}).get("rate")
+        return cls(run["method"], tuple(sorted(options.items())), float(run["factor"]), rate)
 
     def option(self, name: str, default: Any = None) -> Any:
         """An option's value if it was given, else `default`."""

@@ -173,7 +173,7 @@ class FineTune(Experiment):
         facts["identity"] = records.identity(**facts)
         output = outputs.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
-        is_recorded = records.is_done(record, facts, given.replace)
+        is_recorded = records.is_done(record, records.asked(facts), given.replace)
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
             if first:
@@ -404,12 +404,14 @@ class FineTune(Experiment):
             "final_steps": len(last),
         }
         scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
-        left_out = ("sha256", "data_facts", "seconds_per_step", "environment")
-        kept = {key: value for key, value in facts.items() if key not in left_out}
+        scores |= {name: facts[name] for name in ("parameters", "tokens", "epochs", "losses")}
         self.finish(
-            kept | {"data_sha256": facts["data_facts"]["sha256"], "scores": scores},
             file,
-            facts["seconds"],
+            records.asked(facts),
+            scores=scores,
+            data_facts={"sha256": facts["data_facts"]["sha256"]},
+            seconds=facts["seconds"],
+            of_machine={"ran_on": facts["ran_on"]},
         )
 
 

@@ -109,7 +109,7 @@ class LongBenchE(Generation):
             }
             for key, value in values.items()
         ]
-        return {"scores": longbench.aggregate(rows)}
+        return longbench.aggregate(rows)
 
 
 main = LongBenchE.main

@@ -102,7 +102,7 @@ class OpenLLM(Experiment):
             scores = [values[key]["score"] for key in keys]
             rows += [{"task": task, "score": score} for score in scores]
             by_document[task] = [round(score, 4) for score in scores]
-        return {"scores": open_llm.aggregate(rows), "by_document": by_document}
+        return {"tasks": open_llm.aggregate(rows), "by_document": by_document}
 
     def _by_task(self, keys: Iterable[str]) -> dict[str, list[str]]:
         """The keys of each task that has some, in the order of --tasks."""

@@ -72,7 +72,7 @@ class Passkey(Generation):
             {"length": length, "depth": depth} | accuracy_interval(scores)
             for (length, depth), scores in cells.items()
         ]
-        return {"scores": {"by_length": by_length, "by_depth": by_depth}}
+        return {"by_length": by_length, "by_depth": by_depth}
 
 
 main = Passkey.main

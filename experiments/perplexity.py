@@ -79,7 +79,7 @@ class Perplexity(Experiment):
     def summary(self, values: dict[str, dict]) -> dict:
         lengths = self.prepared.settings["lengths"]
         by_window = {key: [value["sum"], value["tokens"]] for key, value in values.items()}
-        return {"scores": perplexity.aggregate(values, lengths), "by_window": by_window}
+        return {"by_length": perplexity.aggregate(values, lengths), "by_window": by_window}
 
 
 main = Perplexity.main

@@ -276,7 +276,7 @@ def _seconds(chain: Chain, suite: Suite) -> float | None:
         record = _committed(chain, module.rpartition(".")[2], suite)
         if record is None:
             return None
-        seconds += record["seconds"]
+        seconds += record["environment"]["seconds"]
     return seconds
 
 
@@ -288,9 +288,10 @@ def _committed(chain: Chain, experiment: str, suite: Suite) -> dict | None:
     for file in folder.glob(f"{glob.escape(chain.name)}*.json"):
         record = records.read(file)
         # what is measured states the fine-tune as its training, a fine-tune by its file's name
-        run = records.run_of(record) if "method" in record else None
-        as_asked = all(record.get(name, value) == value for name, value in asked.items())
-        if as_asked and chain.name in (run, file.stem):
+        run = record["run"]
+        name = records.run_of(run) if "method" in run else None
+        as_asked = all(run.get(option, value) == value for option, value in asked.items())
+        if as_asked and chain.name in (name, file.stem):
             return record
     return None
 
@@ -444,11 +445,12 @@ def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
     for experiment, (method, options) in chain.same:
         for file in sorted((folder / experiment).glob("*.json")):
             record = records.read(file) if file.stem.startswith(chain.name) else {}
-            if not record or records.run_of(record) != chain.name:
+            if not record or records.run_of(record["run"]) != chain.name:
                 continue
-            same = {"method": method, "options": options, "same_selection_as": file.stem}
-            twin = records.run_of(record | same) + file.stem.removeprefix(chain.name)
-            files.write_json(file.with_name(f"{twin}.json"), record | same)
+            run = record["run"] | {"method": method, "options": options}
+            twin = records.run_of(run) + file.stem.removeprefix(chain.name)
+            same = record | {"run": run, "same_selection_as": file.stem}
+            files.write_json(file.with_name(f"{twin}.json"), same)
 
 
 def _end_with_parent() -> None:

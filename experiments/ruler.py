@@ -103,7 +103,7 @@ class Ruler(Generation):
             rows.append(
                 {"task": task, "length": int(length), "index": int(index), "score": value["score"]}
             )
-        return {"scores": ruler.aggregate(rows)}
+        return ruler.aggregate(rows)
 
 
 main = Ruler.main

@@ -109,7 +109,7 @@ class TimeCost(Experiment):
             return
         compared[f"{reference}_again"] = compared[reference]
         rounds: list[dict] = []
-        path = self.journal_path(file, run["identity"])
+        path = self.journal_path(file, records.identity(**run))
         with (
             journal.Journal(path.with_name(f"{path.name}.0.jsonl")) as done,
             tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
@@ -127,7 +127,8 @@ class TimeCost(Experiment):
                 ):
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
-        self.finish(run | {"scores": scores(rounds, compared, reference)}, file, seconds)
+        measured = {"rows": scores(rounds, compared, reference)}
+        self.finish(file, run, scores=measured, seconds=seconds)
 
     def round(
         self, compared: dict, works: dict[str, Work], turn: int

@@ -56,7 +56,7 @@ def build(results: Results) -> Figure:
             ours[setting] = (computed.average, of[AVERAGE])
 
     figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
-    benchmark = f", {first.first['benchmark']}" if "benchmark" in first.first else ""
+    benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
     titles = (
         "LLaMA2-13B, fine-tuned, s = 2: the paper's",
         f"{results.model.title}{benchmark}, {state}, s = {factor:g}",

@@ -88,7 +88,7 @@ def _label(setting: Setting) -> str:
 
 def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -> None:
     for index, row in enumerate(rows):
-        seeds = [run["scores"]["by_length"] for run in row.runs]
+        seeds = [run.scores["by_length"] for run in row.runs]
         # Side by side, or the intervals hide each other.
         step = 0.012 * max(cell["length"] for cell in seeds[0]) / 1024
         length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
@@ -117,7 +117,7 @@ def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -
     axes.set_ylim(-0.05, 1.25)  # the lengths are named above the curves
     axes.set_yticks([0, 0.5, 1])
     axes.set_xlim(0)
-    lengths = [cell["length"] / 1024 for cell in rows[0].first["scores"]["by_length"]]
+    lengths = [cell["length"] / 1024 for cell in rows[0].first.scores["by_length"]]
     axes.set_xticks(lengths, [f"{length:.3g}" for length in lengths])
 
 
@@ -132,7 +132,7 @@ def _heat_maps(figure: SubFigure, rows: list[Row]) -> None:
 
 
 def _heat_map(axes: Axes, row: Row):
-    cells = [cell for run in row.runs for cell in run["scores"]["by_depth"]]
+    cells = [cell for run in row.runs for cell in run.scores["by_depth"]]
     lengths = sorted({cell["length"] for cell in cells})
     depths = sorted({cell["depth"] for cell in cells})
     values = np.zeros((len(depths), len(lengths)))

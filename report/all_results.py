@@ -71,9 +71,9 @@ def _learned(measured: Results) -> Iterator[dict]:
     line for all seeds."""
     by_start: dict[Setting, list[dict]] = {}
     for run in measured.records("learned"):
-        by_start.setdefault(Setting.of(run), []).append(run)
+        by_start.setdefault(Setting.of(run.run), []).append(run)
     for setting, runs in by_start.items():
-        ends = [run["curve"][-1] for run in runs]
+        ends = [run.scores["curve"][-1] for run in runs]
         scores = {
             where: over_texts([[end[place]["mean"]] for end in ends])
             for place, where in _PLACES.items()
@@ -84,10 +84,10 @@ def _learned(measured: Results) -> Iterator[dict]:
 def _times(measured: Results) -> Iterator[dict]:
     """The times of a training step and of a forward pass."""
     for record in measured.records("time_cost"):
-        for row in record["scores"]:
+        for row in record.scores["rows"]:
             if row["again"]:
                 continue
-            setting = Setting.of(row | {"factor": record["factor"]})
+            setting = Setting.of(row | {"factor": record.run["factor"]})
             time = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
             scores = {row["phase"]: time}
             yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")

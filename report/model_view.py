@@ -109,7 +109,7 @@ class View:
         """A benchmark's title, or the name that its records give: a generated miniature is called
         so."""
         measured = self.results.records(experiment)
-        return measured[0].get("benchmark", title) if measured else title
+        return (measured[0].benchmark or title) if measured else title
 
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
@@ -180,7 +180,7 @@ class View:
 
     def keys(self, name: str) -> dict[tuple[int, float], float]:
         """Passkeys found without training, 0…1, by length in tokens and depth."""
-        rows = self.row("passkey", name).first["scores"]["by_depth"]
+        rows = self.row("passkey", name).first.scores["by_depth"]
         return {(row["length"], row["depth"]): row["mean"] for row in rows}
 
     def names(self, experiment: str, factor: float | None = None) -> list[str]:

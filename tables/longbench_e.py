@@ -1,7 +1,7 @@
 """Table 1: LongBench-E, mean over its tasks by length."""
 
 from analysis import metrics
-from analysis.results import Results
+from analysis.results import Record, Results
 from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
@@ -17,7 +17,7 @@ def build(results: Results) -> Table:
     return benchmark(results, "longbench_e", CAPTION, metrics.longbench_e, "Table 1", title_suffix)
 
 
-def title_suffix(record: dict) -> str:
+def title_suffix(record: Record) -> str:
     """The tasks, where they are not all 13."""
-    tasks = list(record["scores"].get("tasks", ()))
+    tasks = list(record.scores.get("tasks", ()))
     return f", {', '.join(tasks)} only" if 0 < len(tasks) < 13 else ""

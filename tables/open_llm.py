@@ -1,7 +1,7 @@
 """Table 2: the Open LLM benchmarks."""
 
 from analysis import metrics
-from analysis.results import Results
+from analysis.results import Record, Results
 from tables.kit.benchmark_table import INTERVALS, benchmark
 from tables.kit.table import Table
 
@@ -20,6 +20,6 @@ def build(results: Results) -> Table:
     return benchmark(results, "open_llm", CAPTION, metrics.open_llm, "Table 2", title_suffix)
 
 
-def title_suffix(record: dict) -> str:
+def title_suffix(record: Record) -> str:
     """How many examples a prompt has at most, where that is not the benchmarks' own number."""
-    return f", at most {record['shots']} shots" if "shots" in record else ""
+    return f", at most {record.run['shots']} shots" if "shots" in record.run else ""

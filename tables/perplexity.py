@@ -1,7 +1,7 @@
 """Table 10: sliding-window perplexity by length."""
 
 from analysis import metrics
-from analysis.results import Results
+from analysis.results import Record, Results
 from tables.kit.benchmark_table import OVER_TEXTS, benchmark
 from tables.kit.table import Table, titles
 
@@ -29,12 +29,14 @@ def build(results: Results) -> Table:
     )
 
 
-def title_suffix(record: dict) -> str:
+def title_suffix(record: Record) -> str:
     """Which texts and which part of them were scored, and the stride or strides, where not the
     paper's."""
-    beginnings = "" if record["tokens"] is None else f", first {record['tokens']:,} tokens"
-    stride = record["stride"]
+    beginnings = "" if record.run["tokens"] is None else f", first {record.run['tokens']:,} tokens"
+    stride = record.run["stride"]
     strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
     return (
-        beginnings + ("" if stride == 256 else f", S = {strides}") + f", {titles(record['data'])}"
+        beginnings
+        + ("" if stride == 256 else f", S = {strides}")
+        + f", {titles(record.run['data'])}"
     )

@@ -1,7 +1,7 @@
 """Table 8: RULER by length, mean over its tasks."""
 
 from analysis import metrics
-from analysis.results import Results
+from analysis.results import Record, Results
 from tables.kit.benchmark_table import benchmark
 from tables.kit.table import Table
 
@@ -17,11 +17,11 @@ def build(results: Results) -> Table:
     return benchmark(results, "ruler", CAPTION, metrics.ruler, "Table 8", title_suffix)
 
 
-def title_suffix(record: dict) -> str:
+def title_suffix(record: Record) -> str:
     """How many tasks, where they are not all 13, and what one prompt counts, where a task has only
     one."""
-    count = len(record["tasks"])
+    count = len(record.run["tasks"])
     tasks = "" if count == 13 else f", {count} of 13 tasks"
-    if record.get("samples") != 1:
+    if record.run.get("samples") != 1:
         return tasks
     return f"{tasks}, one prompt a task, each {100 / count:.1f} points"

@@ -3,7 +3,7 @@
 Relative to PI.
 """
 
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.scores import Score, Scores
 from analysis.settings import Setting
 from core import rope
@@ -25,21 +25,21 @@ def build(results: Results) -> Table:
     """From the records of experiments.time_cost."""
     blocks = []
     for record in results.require("time_cost"):
-        rounds = record["scores"][0]["rounds"]
-        factor = record["factor"]
+        rounds = record.scores["rows"][0]["rounds"]
+        factor = record.run["factor"]
         title = (
-            f"{results.model.title}, measured at {record['length']} tokens, {rounds} rounds, s "
+            f"{results.model.title}, measured at {record.run['length']} tokens, {rounds} rounds, s "
             f"= {factor:g}"
         )
         blocks.append(score_block(title, _rows(record), digits=3, best=None))
     return Table("time_cost", CAPTION, (*published_blocks("time_cost"), *blocks), "Table 9")
 
 
-def _rows(record: dict) -> list[tuple[str, Scores]]:
+def _rows(record: Record) -> list[tuple[str, Scores]]:
     """Each setting's name and, by phase, the median of its times relative to PI's."""
     by_setting: dict[str, dict[str, Score]] = {}
-    for row in record["scores"]:
-        name = Setting.of(row | {"factor": record["factor"]}).name + (
+    for row in record.scores["rows"]:
+        name = Setting.of(row | {"factor": record.run["factor"]}).name + (
             ", again" if row["again"] else ""
         )
         score = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])

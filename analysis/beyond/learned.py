@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.settings import Setting, seed_count
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
@@ -25,7 +25,7 @@ class Learned:
 
     method: str
     factor: float
-    runs: tuple[dict, ...]
+    runs: tuple[Record, ...]
 
     @property
     def name(self) -> str:
@@ -35,14 +35,14 @@ class Learned:
     @property
     def factors(self) -> np.ndarray:
         """λ_i, float64 [seeds, pairs]."""
-        return np.array([run["factors"] for run in self.runs], dtype=np.float64)
+        return np.array([run.scores["factors"] for run in self.runs], dtype=np.float64)
 
     @property
     def end(self) -> str:
         """How long it took, and how it ended, for a note."""
         seeds = seed_count(len(self.runs))
-        steps = " and ".join(dict.fromkeys(f"{run['steps_made']:,}" for run in self.runs))
-        flat = all(run["converged"] for run in self.runs)
+        steps = " and ".join(dict.fromkeys(f"{run.scores['steps_made']:,}" for run in self.runs))
+        flat = all(run.scores["converged"] for run in self.runs)
         return (
             f"{seeds}, {steps} steps. The held-out loss "
             f"{'had stopped' if flat else 'was still'} falling."
@@ -75,15 +75,15 @@ def groups(results: Results) -> list[Learned]:
     Raises:
         InputError: a record has not one factor for each pair.
     """
-    records: dict[tuple, list[dict]] = {}
+    records: dict[tuple, list[Record]] = {}
     pairs = results.model.geometry.pairs
-    for run in results.require("learned"):
-        if len(run["factors"]) != pairs:
+    for record in results.require("learned"):
+        count = len(record.scores["factors"])
+        if count != pairs:
             raise InputError(
-                f"{run['file']} has {len(run['factors'])} factors for {pairs} pairs; learn them "
-                f"again."
+                f"{record.file} has {count} factors for {pairs} pairs; learn them again."
             )
-        records.setdefault((float(run["factor"]), run["method"]), []).append(run)
+        records.setdefault((float(record.run["factor"]), record.run["method"]), []).append(record)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
     return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
 
@@ -98,7 +98,7 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     """
     untrained = loss_by_position.untrained(results, factor)
     rows = {row.setting.name: row for row in methods(results, untrained, variants=False)}
-    runs: dict[str, list[dict]] = {}
+    runs: dict[str, list[Record]] = {}
     for row in untrained.rows:
         if start := learned_from(dict(row.setting.options)):
             runs.setdefault(start[0], []).extend(row.runs)

@@ -16,7 +16,7 @@ from analysis.comparison import (
     factors,
     require_alike,
 )
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
     Score,
@@ -63,37 +63,39 @@ def sampled(results: Results, factor: float, trained: bool = False) -> Compariso
     """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the
     largest such set."""
 
-    def is_sample(run: dict) -> bool:
+    def is_sample(run: Record) -> bool:
         return len({*texts(run)}) >= LEAST_TEXTS
 
     return compared(results, "loss_by_position", trained, of=is_sample, twins=False, factor=factor)
 
 
-def ranges(run: dict) -> Scores:
+def ranges(run: Record) -> Scores:
     """The mean loss within L and in the two halves of the range beyond it."""
     losses = by_text(run)
     return {
         span(each["start"], each["end"]): over_texts(_mean_between(run, losses, each))
-        for each in run["ranges"]
+        for each in run.scores["ranges"]
     }
 
 
-def curve(run: dict) -> tuple[np.ndarray, np.ndarray]:
+def curve(run: Record) -> tuple[np.ndarray, np.ndarray]:
     """Positions [buckets] in tokens, and the mean over texts [buckets] in nats per token."""
     losses = by_text(run)
-    means = [float(_mean_between(run, losses, bucket)[0].mean()) for bucket in run["buckets"]]
-    return np.array([(bucket["start"] + bucket["end"]) / 2 for bucket in run["buckets"]]), np.array(
-        means
-    )
+    means = [
+        float(_mean_between(run, losses, bucket)[0].mean()) for bucket in run.scores["buckets"]
+    ]
+    return np.array(
+        [(bucket["start"] + bucket["end"]) / 2 for bucket in run.scores["buckets"]]
+    ), np.array(means)
 
 
-def _mean_between(run: dict, losses: np.ndarray, positions: dict) -> np.ndarray:
+def _mean_between(run: Record, losses: np.ndarray, positions: dict) -> np.ndarray:
     """Of losses [seeds, texts, blocks], the mean over positions: [seeds, texts]."""
-    start, end = (positions[edge] // run["block"] for edge in ("start", "end"))
+    start, end = (positions[edge] // run.scores["block"] for edge in ("start", "end"))
     return losses[:, :, start:end].mean(axis=2)
 
 
-def blocks(*runs: dict) -> np.ndarray:
+def blocks(*runs: Record) -> np.ndarray:
     """The losses of records on the same texts, [records, excerpts, blocks], in the first record's
     order.
 
@@ -102,23 +104,24 @@ def blocks(*runs: dict) -> np.ndarray:
     """
     first = runs[0]
     for run in runs:
-        if run["blocks"].keys() != first["blocks"].keys():
+        if run.scores["blocks"].keys() != first.scores["blocks"].keys():
             raise InputError(
-                f"{run['file']} has losses of other texts than {first['file']}; measure both on "
-                f"the same."
+                f"{run.file} has losses of other texts than {first.file}; measure both on the same."
             )
-    return stacked([[run["blocks"][name] for name in first["blocks"]] for run in runs])
+    return stacked(
+        [[run.scores["blocks"][name] for name in first.scores["blocks"]] for run in runs]
+    )
 
 
-def texts(run: dict) -> list[str]:
+def texts(run: Record) -> list[str]:
     """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE
     (1)"."""
-    names = run["blocks"]
+    names = run.scores["blocks"]
     without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
     return [book_of(title if title in names else name) for name, title in without.items()]
 
 
-def by_text(*runs: dict) -> np.ndarray:
+def by_text(*runs: Record) -> np.ndarray:
     """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of
     the titles."""
     losses = blocks(*runs)
@@ -126,7 +129,7 @@ def by_text(*runs: dict) -> np.ndarray:
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
-def places(run: dict) -> Scores:
+def places(run: Record) -> Scores:
     """The loss within L, beyond it, and the second minus the first, over texts."""
     losses = by_text(run)
     return {where: over_texts(_side(run, losses, where)) for where in PLACES}
@@ -155,8 +158,8 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     return over_texts(ours - others) if shared else difference_over_texts(ours, others)
 
 
-def _side(run: dict, losses: np.ndarray, where: str) -> np.ndarray:
+def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:
     """Of losses [seeds, texts, blocks], the mean there: [seeds, texts]."""
-    edge = run["ranges"][1]["start"] // run["block"]
+    edge = run.scores["ranges"][1]["start"] // run.scores["block"]
     within, beyond = (side.mean(axis=2) for side in (losses[:, :, :edge], losses[:, :, edge:]))
     return {WITHIN: within, BEYOND: beyond, CHANGE: beyond - within}[where]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.results import Entries, Results, read
+from analysis.results import Record, Results, read
 from analysis.scores import stacked
 from analysis.settings import Setting
 from core import rope
@@ -14,6 +14,7 @@ from core.errors import InputError
 from eval.intervals import standard_error
 
 QUARTERS = 4
+_ALIKE = ("factor", "length", "batch", "steps", "seed")  # of the same sequences in the same order
 
 
 class Gap(NamedTuple):
@@ -40,38 +41,41 @@ def gaps(results: Results) -> list[Gap]:
             same order did not.
     """
     folder = results.folder / results.model.name
-    alike: dict[tuple, list[Entries]] = {}
-    for run in map(read, sorted(folder.rglob("finetune/*.json"))):
-        if run["length"] > results.model.context_length and "rate" not in run:
-            key = run["factor"], run["length"], run["batch"], run["steps"], run["seed"]
-            alike.setdefault(key, []).append(run)
+    alike: dict[tuple, list[Record]] = {}
+    for record in map(read, sorted(folder.rglob("finetune/*.json"))):
+        if record.run["length"] > results.model.context_length and "rate" not in record.run:
+            key = tuple(record.run[name] for name in _ALIKE)
+            alike.setdefault(key, []).append(record)
     found = []
     for runs in alike.values():
-        yarn = [run for run in runs if run["method"] == rope.BASELINE and not run["options"]]
+        yarn = next(filter(_is_yarn, runs), None)
         if yarn:
             _check(runs)
-            others = (run for run in runs if run is not yarn[0])
-            found += [_gap(run, yarn[0]) for run in others]
+            found += [_gap(record, yarn) for record in runs if record is not yarn]
     return found
 
 
-def _check(runs: list[Entries]) -> None:
-    for run in runs:
-        if len(run["losses"]) != run["steps"]:
-            count = len(run["losses"])
+def _is_yarn(record: Record) -> bool:
+    return record.run["method"] == rope.BASELINE and not record.run["options"]
+
+
+def _check(runs: list[Record]) -> None:
+    for record in runs:
+        if len(record.scores["losses"]) != record.run["steps"]:
+            count = len(record.scores["losses"])
             raise InputError(
-                f"{run.file} has {count} losses of {run['steps']} steps; train it again."
+                f"{record.path} has {count} losses of {record.run['steps']} steps; train it again."
             )
-        if run["data_sha256"] != runs[0]["data_sha256"]:
+        if record.data_facts != runs[0].data_facts:
             raise InputError(
-                f"{run.file} was trained on other sequences than {runs[0].file}, or in another "
+                f"{record.path} was trained on other sequences than {runs[0].path}, or in another "
                 "order; train both on one corpus."
             )
 
 
-def _gap(run: dict, reference: dict) -> Gap:
-    ours, others = stacked([run["losses"], reference["losses"]])
-    return Gap(Setting.of(run), run["seed"], run["batch"], ours - others)
+def _gap(record: Record, reference: Record) -> Gap:
+    ours, others = stacked([record.scores["losses"], reference.scores["losses"]])
+    return Gap(Setting.of(record.run), record.run["seed"], record.run["batch"], ours - others)
 
 
 class Quarter(NamedTuple):

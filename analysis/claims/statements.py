@@ -232,7 +232,7 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
     """
     for trained in (True, False):
         rows = compared(results, experiment, trained)
-        if not rows or _is_miniature(rows.first):
+        if not rows or rows.first.benchmark:
             continue
         own = [
             rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
@@ -241,11 +241,6 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
         if any(own):
             return [(rows, row) for row in own if row]
     return []
-
-
-def _is_miniature(record: dict) -> bool:
-    """Whether the benchmark was generated in the form of the real one."""
-    return "benchmark" in record
 
 
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
@@ -317,8 +312,8 @@ def _score_difference(
 
 def _score(row: Row, score: Score, experiment: str) -> str:
     """A score; where it is of one prompt a task, as a count of prompts."""
-    if experiment == "ruler" and row.first.get("samples") == 1:
-        prompts = len(row.first["tasks"])
+    if experiment == "ruler" and row.first.run.get("samples") == 1:
+        prompts = len(row.first.run["tasks"])
         return f"{score.mean / 100 * prompts:g} of {prompts} prompts"
     return number(score.mean, 2)
 
@@ -506,7 +501,7 @@ def _ablation(results: Results, experiment: str, option: str) -> _Ablation | Non
     least = min(values) * share
     most = max(values) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}
-    if len(within) < 2 or any(_is_miniature(row.first) for row in within.values()):
+    if len(within) < 2 or any(row.first.benchmark for row in within.values()):
         return None
     value = own if own in within else max(within)
     reference = within.pop(value)
@@ -548,10 +543,10 @@ def clex_time(results: Results) -> Iterator[Statement]:
 def _times(results: Results, method: str, region: Region) -> Iterator[Statement]:
     """That a method's times, as multiples of PI's, lie in a region."""
     for record in results.records("time_cost"):
-        for row in record["scores"]:
+        for row in record.scores["rows"]:
             if row["method"] != method:
                 continue
-            setting = Setting.of(row | {"factor": record["factor"]})
+            setting = Setting.of(row | {"factor": record.run["factor"]})
             yield Statement(
                 what=setting.name,
                 number=Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]),

@@ -153,13 +153,14 @@ class Learned(Experiment):
         held_out = learning_loop.held_out(
             self.base.tokenizer, library, given.sequences, length, self.bos
         )
-        path = self.journal_path(file, run["identity"])
+        path = self.journal_path(file, records.identity(**run))
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
             learner = learning_loop.Learner(
                 self.loaded, self.base.geometry, start, settings, journal
             )
             result = learner.learn(data, held_out, length)
-        self.finish(run | result | {"data_facts": data.facts}, file, result["seconds"])
+        seconds = result.pop("seconds")
+        self.finish(file, run, scores=result, data_facts=data.facts, seconds=seconds)
 
 
 main = Learned.main

@@ -68,14 +68,16 @@ class Run:
     """A run that is to be measured.
 
     Attributes:
-        facts: what its record states before the scores.
+        asked: what its record states of it as "run".
         file: its record's path.
         options: of its method, with whole paths.
+        comparable: the names of those parts of `asked` in which comparable records agree.
     """
 
-    facts: dict
+    asked: dict
     file: Path
     options: dict
+    comparable: list[str]
 
 
 class Experiment:
@@ -123,8 +125,7 @@ class Experiment:
         raise NotImplementedError
 
     def summary(self, values: dict) -> dict:
-        """What the record says of the values of all samples: "scores", and whatever else is
-        kept."""
+        """The scores of all samples, as the record states them."""
         raise NotImplementedError
 
     # What every experiment has.
@@ -205,19 +206,41 @@ class Experiment:
             if measured is None:
                 continue
             values = {key: entry["value"] for key, entry in measured.items()}
-            record = run.facts | self.summary(values)
+            before = self.base.before_training
+            files_of_base = {key: before[key] for key in ("tokenizer", "config") if key in before}
+            of_machine = {}
             if self.serving:
-                record["fingerprints"] = [self.serving.endpoint.fingerprint]
-            self.finish(record, run.file, sum(entry["seconds"] for entry in measured.values()))
+                of_machine["fingerprints"] = [self.serving.endpoint.fingerprint]
+            self.finish(
+                run.file,
+                run.asked,
+                base=before["sha256"] | files_of_base,
+                comparable=run.comparable,
+                scores=self.summary(values),
+                seconds=sum(entry["seconds"] for entry in measured.values()),
+                of_machine=of_machine,
+            )
 
-    def finish(self, record: dict, file: Path, seconds: float) -> None:
-        """Write a record; print its scores, and then where it is."""
+    def finish(
+        self,
+        file: Path,
+        run: dict,
+        *,
+        scores: dict,
+        seconds: float,
+        of_machine: dict | None = None,
+        **parts: object,
+    ) -> None:
+        """Write a record (see :func:`experiments.kit.records.write`); print its scores, and then
+        where it is."""
         records.state_model(self.results, self.base.folder, self.facts())
-        on_gpu = {}
-        if self._loaded is not None:
-            on_gpu["attention"] = self._loaded.config._attn_implementation
-        written = records.write(file, record | {"seconds": round(seconds, 1)}, **on_gpu)
-        lines = records.score_lines(record.get("scores") or record.get("ranges", []))
+        of_machine = dict(of_machine or {})
+        if self._loaded is not None and self._loaded.device.type == "cuda":
+            of_machine["attention"] = self._loaded.config._attn_implementation
+        written = records.write(
+            file, run, **parts, scores=scores, seconds=seconds, of_machine=of_machine
+        )
+        lines = records.score_lines(scores)
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")
@@ -273,7 +296,7 @@ class Experiment:
 
     def extended(self, run: Run) -> PreTrainedModel:
         """The loaded model with the run's method applied."""
-        method = run.facts.get("method")
+        method = run.asked.get("method")
         if method is not None and not self.base.extension:
             extend.extend(self.loaded, method, self.factor, **run.options)
         return self.loaded
@@ -352,12 +375,8 @@ class Experiment:
             file = self.to_measure(run, name + prepared.suffix)
             if file is None:
                 continue
-            before = self.base.before_training
-            files_of_base = {key: before[key] for key in ("tokenizer", "config") if key in before}
-            run["base"] = before["sha256"] | files_of_base
-            # The fields that must agree between two records in one table.
-            run["comparable"] = ["base", "dtype", *prepared.settings, "data", *apart]
-            yield Run(run, file, options)
+            comparable = ["dtype", *prepared.settings, "data", *apart]
+            yield Run(run, file, options, comparable)
 
     def training_facts(self) -> dict:
         """What a record says of the training of a fine-tune; InputError if the project's records
@@ -376,13 +395,11 @@ class Experiment:
         return facts
 
     def to_measure(self, run: dict, name: str) -> Path | None:
-        """The file of a run's record, and the run's identity in it; None, and a line that says so,
-        if it is done.
+        """The file of a run's record; None, and a line that says so, if it is done.
 
         Raises:
             InputError: a record of another run, or of another model, is in its place.
         """
-        run["identity"] = records.identity(**run)
         file = records.path(self.results, self.base.folder, self.name, name)
         first = processes.rank()[0] == 0
         if first:
@@ -400,7 +417,7 @@ class Experiment:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.prepared.samples)
-        identity = run.facts["identity"]
+        identity = records.identity(**run.asked)
         if self.serving:
             identity = self.serving.journal_identity(identity)
         path = self.journal_path(run.file, identity)
@@ -412,7 +429,7 @@ class Experiment:
         todo = [key for key in keys if key not in done][process::count]
         values: Iterator = iter(())
         if todo:
-            requests = self.requests(todo, self.run_length(run.facts.get("method")))
+            requests = self.requests(todo, self.run_length(run.asked.get("method")))
             if process == 0:
                 self.announce(run)
             # Weights that do not fit are refused before a journal is begun.
@@ -444,8 +461,8 @@ class Experiment:
         count = len(self.prepared.samples)
         samples = "1 sample" if count == 1 else f"{count:,} samples"
         stated = "".join(f"; {name} {value}" for name, value in self.prepared.settings.items())
-        if "engine" in run.facts["comparable"]:
-            stated += f"; engine {run.facts['engine']}"
+        if "engine" in run.comparable:
+            stated += f"; engine {run.asked['engine']}"
         print(
             f"{self.name} of {self.base.folder}, {run.file.stem}: {samples}"
             f"{textwrap.shorten(stated, 160)}",

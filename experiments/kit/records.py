@@ -2,9 +2,18 @@
 
 Records of an experiment in experiments/beyond/ are under results/MODEL/beyond/.
 
-A record says what was run, on what, with which result, and how long it took. It is written once,
-atomically. Only --replace lets another run's record replace it. This module needs neither torch nor
-a model.
+A record has these parts:
+
+    run          what was asked: model, experiment, method, options, settings, data
+    identity     a hash of run: two records of one run have the same
+    base         what identifies the base model of an evaluated one: its weights and tokenizer
+    comparable   the names of those parts of run that must agree, with base, in one table
+    scores       what came out
+    data_facts   of training: the data
+    environment  where, with which software, by which command and in how many seconds
+
+It is written once, atomically. Only --replace lets another run's record replace it. This module
+needs neither torch nor a model.
 """
 
 from __future__ import annotations
@@ -18,6 +27,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,14 +85,14 @@ def run_name(
     return "_".join(parts if rate is None else [*parts, f"rate={rate:g}"])
 
 
-def run_of(record: dict) -> str:
-    """The name of a record's run, with which the record's file name begins; the rest says on what
-    it was measured."""
-    training = record.get("training", {})
+def run_of(run: dict) -> str:
+    """The name of a run, with which its record's file name begins; the rest says on what it was
+    measured."""
+    training = run.get("training", {})
     return run_name(
-        record["method"],
-        record["factor"],
-        record["options"],
+        run["method"],
+        run["factor"],
+        run["options"],
         training.get("seed"),
         training.get("rate"),
     )
@@ -155,7 +165,7 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
     """Whether `file` is the record of this run; False if it does not exist.
 
     Args:
-        run: what was asked for, with its identity.
+        run: what is asked for.
         replace: treat a record as absent.
 
     Raises:
@@ -166,8 +176,8 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
         files.check_writable(file.parent)
         return False
     there = read(file)
-    if there.get("identity") != run["identity"]:
-        what = difference(there, run) or "another identity"
+    if there.get("identity") != identity(**run):
+        what = difference(there.get("run", {}), run) or "another identity"
         raise InputError(
             f"{file} records a run with {what}; give another --results, or --replace to replace it."
         )
@@ -175,8 +185,7 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
 
 
 def difference(before: dict, now: dict) -> str | None:
-    """The first difference between two runs but for identity, as "KEY OLD, not NEW"; None if there
-    is none.
+    """The first difference between two runs, as "KEY OLD, not NEW"; None if there is none.
 
     Of hashes, and of what is long, it is "another KEY".
     """
@@ -229,13 +238,19 @@ def code_hash(program: str) -> str:
     return identity(sources=sources, packages=versions(*_PACKAGES, *_SCORING))
 
 
-def write(file: Path, record: dict, **on_gpu: str) -> Path:
-    """Write a record together with the environment that it ran in, in one piece.
+def write(file: Path, run: dict, *, seconds: float, of_machine: dict, **parts: object) -> Path:
+    """Write a run's record in one piece.
 
     Args:
-        on_gpu: what else the environment states where it has a GPU.
+        run: what was asked.
+        seconds: how long it took.
+        of_machine: what else the environment states.
+        parts: the record's other parts, see the top of this module.
     """
-    return files.write_json(file, record | {"environment": environment(**on_gpu)})
+    stated = environment() | of_machine | {"seconds": round(seconds, 1)}
+    return files.write_json(
+        file, {"run": run, "identity": identity(**run), **parts, "environment": stated}
+    )
 
 
 def score_lines(scores: dict | list) -> list[str]:
@@ -328,9 +343,9 @@ def benchmark(data: Path | None) -> dict:
     return files.read_json(file, "make the samples again") if data and file.is_file() else {}
 
 
-def environment(**on_gpu: str) -> dict:
-    """Versions, device and commit of this run, the number of processes if several, and the facts of
-    a GPU."""
+def environment() -> dict:
+    """Versions, device, commit and command of this run, the number of processes if several, and
+    the facts of a GPU."""
     torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
     gpu = torch.cuda if torch is not None and torch.cuda.is_available() else None
     facts = {
@@ -338,13 +353,25 @@ def environment(**on_gpu: str) -> dict:
         "packages": versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
         "device": gpu.get_device_name() if gpu else f"{os.cpu_count()} × {_processor()}",
         "commit": commit(),
+        "command": command(),
     }
     count = processes.rank()[1]
     if count > 1:
         facts["processes"] = count
     if gpu:
-        facts |= {"gpus": count, "cuda": torch.version.cuda} | on_gpu
+        facts |= {"gpus": count, "cuda": torch.version.cuda}
     return facts
+
+
+def command() -> str:
+    """The command that measures; a path below the home directory begins with ~."""
+    program, *words = sys.argv
+    if not program.startswith("experiments."):  # as a chain of commands calls it
+        spec = getattr(sys.modules["__main__"], "__spec__", None)
+        program = spec.name if spec else Path(program).stem
+    home = f"{Path.home()}/"
+    shown = [f"~/{word.removeprefix(home)}" if word.startswith(home) else word for word in words]
+    return shlex.join(["python", "-m", program, *shown])
 
 
 def versions(*packages: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.comparison import Comparison, Row, agree
-from analysis.results import read
+from analysis.results import Record, read
 from analysis.scores import Score
 from analysis.settings import Setting
 from core.errors import InputError
@@ -71,11 +71,11 @@ class View(model_view.View):
         tuned = [
             read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")
         ]
-        rates = {run["identity"]: run["learning_rate"] for run in tuned}
+        rates = {run.identity: run.run["learning_rate"] for run in tuned}
         scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
         for file, run in scored.items():
-            setting = replace(Setting.of(run), rate=None)
-            identity = run.get("training", {}).get("identity")
+            setting = replace(Setting.of(run.run), rate=None)
+            identity = run.training and run.training.get("identity")
             rate = rates.get(identity, 0.0)
             of_method = losses.setdefault(setting.name, {})
             if (
@@ -108,7 +108,7 @@ class View(model_view.View):
         runs = [read(file) for file in place.glob("*.json")]
         if len(runs) != 1:
             raise InputError(f"{len(runs)} records in {place}, not one.")
-        tuned = Row(Setting.of(runs[0]), tuple(runs))
+        tuned = Row(Setting.of(runs[0].run), tuple(runs))
         rows = loss_by_position.sampled(self.results, tuned.setting.factor)
         untrained = find(rows, "the sample of texts", tuned.setting.name, None)
         if not agree(tuned.first, untrained.first):
@@ -133,7 +133,7 @@ class View(model_view.View):
     @functools.cached_property
     def _fine_tuned(self) -> dict[str, Row]:
         """By name, the fine-tuned rows on the texts of :attr:`_untrained`."""
-        factor = self._untrained.first["factor"]
+        factor = self._untrained.first.run["factor"]
         rows = loss_by_position.sampled(self.results, factor, trained=True).rows
         return {row.setting.name: row for row in rows if agree(row.first, self._untrained.first)}
 
@@ -194,9 +194,9 @@ class View(model_view.View):
         """Of a pair in pre-training, in tokens."""
         return float(self.model.geometry.wavelength[pair])
 
-    def record(self, experiment: str, file: str | None = None) -> dict:
+    def record(self, experiment: str, file: str | None = None) -> Record:
         """The only record of an experiment, or that of a file's name."""
-        runs = [run for run in self.results.require(experiment) if file in (None, run["file"])]
+        runs = [run for run in self.results.require(experiment) if file in (None, run.file)]
         if len(runs) != 1:
             raise InputError(
                 f"{len(runs)} records of {experiment}/{file or '*'} at {self.model.name}, not one."

@@ -63,14 +63,12 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
     model = results.model
     state = "without training"
     if compared.rows[0].trained:
-        training = first["training"]
+        training = first.training
         state = f"fine-tuned{seeds(compared.rows)}"
         if {"steps", "length"} <= training.keys():
-            lengths = dict.fromkeys(f"{row.first['training']['length']:,}" for row in compared.rows)
+            lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
-    texts = (
-        f"{titles(loss_by_position.texts(first))} ({first['length'] * len(first['blocks']):,} "
-        f"tokens)"
-    )
-    lengths = f"{tokens(model.context_length)} to {tokens(first['length'])}"
+    count = first.run["length"] * len(first.scores["blocks"])
+    texts = f"{titles(loss_by_position.texts(first))} ({count:,} tokens)"
+    lengths = f"{tokens(model.context_length)} to {tokens(first.run['length'])}"
     return f"{model.title}, s = {factor:g}, {lengths}, {state}, {texts}"

@@ -1,6 +1,6 @@
 """Inference engines against transformers, position by position."""
 
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
 
@@ -37,39 +37,44 @@ HEADER = (
 
 def build(results: Results) -> Table:
     """From the records of served: a block for each state and length."""
-    records = [run for run in results.records("served") if "engine" in run]
+    records = [run for run in results.records("served") if "engine" in run.run]
     blocks = []
     if not records:
         raise results.lacks("record of served", "served")
-    records.sort(key=lambda run: (run["engine"]["name"], weights(run), Setting.of(run).order))
+    records.sort(
+        key=lambda run: (run.run["engine"]["name"], weights(run), Setting.of(run.run).order)
+    )
     for trained, state in STATES:
-        own = [run for run in records if ("training" in run) == trained]
-        for length, scored in dict.fromkeys((run["tokens"], run["scored"]) for run in own):
-            rows = tuple(
-                line(run) for run in own if (run["tokens"], run["scored"]) == (length, scored)
-            )
+        own = [run for run in records if bool(run.training) == trained]
+        for length, scored in dict.fromkeys(lengths(run) for run in own):
+            rows = tuple(line(run) for run in own if lengths(run) == (length, scored))
             title = f"{results.model.title}, measured {state}, the last {scored} of {length} tokens"
             blocks.append(Block(title, HEADER, rows))
     return Table("served", CAPTION, tuple(blocks))
 
 
-def weights(record: dict) -> str:
+def lengths(record: Record) -> tuple[int, int]:
+    """How many tokens were read, and how many of them, the last, scored."""
+    return record.run["tokens"], record.run["scored"]
+
+
+def weights(record: Record) -> str:
     """What the engine loaded: a checkpoint, or a GGUF file's type or name."""
-    return record["engine"].get("gguf") or record["answer"]["served"]
+    return record.run["engine"].get("gguf") or record.scores["answer"]["served"]
 
 
-def line(record: dict) -> tuple[Cell, ...]:
+def line(record: Record) -> tuple[Cell, ...]:
     """A record's."""
-    scores = record["scores"]["losses"]
-    apart = record["scores"]["apart_from"]["transformers"]
+    scores = record.scores["losses"]
+    apart = record.scores["apart_from"]["transformers"]
     losses = [
         Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")
     ]
     gaps = [Cell(probability(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
-    name = Cell(sentence_case(Setting.of(record).name))
+    name = Cell(sentence_case(Setting.of(record.run).name))
     return (
         name,
-        Cell(record["engine"]["name"]),
+        Cell(record.run["engine"]["name"]),
         Cell(weights(record)),
         *losses,
         *gaps,
@@ -77,14 +82,14 @@ def line(record: dict) -> tuple[Cell, ...]:
     )
 
 
-def verdict(record: dict) -> str:
+def verdict(record: Record) -> str:
     """RIGHT; DROPPED if the losses are those of the unextended model; else WRONG.
 
     It is by the nearer of the two models. Positions count, because means may agree where no
     position does.
     """
-    apart = record["scores"]["apart_from"]
-    exact = record["answer"]["served"] in _EXACT_WEIGHTS
+    apart = record.scores["apart_from"]
+    exact = record.scores["answer"]["served"] in _EXACT_WEIGHTS
     nearer = min(("transformers", "unextended"), key=lambda name: apart[name]["mean"])
     near = apart[nearer]["mean"] <= EXACT if exact else abs(apart[nearer]["of_means"]) <= QUANTISED
     return {"transformers": RIGHT, "unextended": DROPPED}[nearer] if near else WRONG

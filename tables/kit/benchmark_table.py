@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, seed_count
 from core import roles
 from tables.kit.table import Block, Table, score_block
@@ -30,7 +30,7 @@ def benchmark(
     caption: str,
     of: Metrics,
     paper: str = "",
-    title_suffix: Callable[[dict], str] = lambda record: "",
+    title_suffix: Callable[[Record], str] = lambda record: "",
     digits: int = 1,
     best: Callable = max,
 ) -> Table:
@@ -130,7 +130,7 @@ def published_blocks(name: str) -> list[Block]:
 def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
     """Of a block: the model, the samples where they were generated in the place of a benchmark's,
     the training."""
-    benchmark = f"{rows[0].first['benchmark']}, " if "benchmark" in rows[0].first else ""
+    benchmark = f"{rows[0].first.benchmark}, " if rows[0].first.benchmark else ""
     return f"{results.model.title}, {benchmark}measured {state}{seeds(rows)}"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 
-from analysis import drawing, metrics, results
+from analysis import drawing, metrics
 from analysis.numbers import counted
-from analysis.results import Results
+from analysis.results import Record, Results
 from core import files
 from tables.kit import latex, markdown
 from tables.kit.benchmark_table import benchmark
@@ -32,19 +32,19 @@ def table(name: str, measured: Results) -> Table:
     return built
 
 
-def _size(runs: list[results.Entries]) -> str:
+def _size(runs: list[Record]) -> str:
     """Of how many training steps and items at most some records are, as " of 2 training
     steps and 13 items"."""
-    steps = max((run["training"].get("steps", 0) for run in runs if "training" in run), default=0)
+    steps = max((run.training.get("steps", 0) for run in runs if run.training), default=0)
     items = max(map(_items, runs))
     counts = {"training step": steps, "item": items}
     words = [counted(count, of) for of, count in counts.items() if count]
     return f" of {' and '.join(words)}" if words else ""
 
 
-def _items(run: dict) -> int:
+def _items(run: Record) -> int:
     """How many samples, documents or texts a record is of; 0 if it does not say."""
-    data = run.get("data")
+    data = run.run.get("data")
     if not isinstance(data, dict):
         return 0
     if "samples" in data:

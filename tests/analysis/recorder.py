@@ -22,19 +22,23 @@ def score(mean: float, width: float = 1.0, n: int = 5) -> dict:
 
 
 def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
-    """The fields of a record of experiments.perplexity, from the mean loss by window length and
+    """The run and the scores of experiments.perplexity, from the mean loss by window length and
     text."""
     return {
         "lengths": list(losses),
         "stride": 256,
         "tokens": None,
         "data": {title: "hash" for of in losses.values() for title in of},
-        "scores": [{"length": length, "tokens": 100 * len(of)} for length, of in losses.items()],
-        "by_window": {
-            f"{title}/{length}/{begin}": [count * loss, count]
-            for length, of in losses.items()
-            for title, loss in of.items()
-            for begin, count in ((0, 60), (60, 40))
+        "scores": {
+            "by_length": [
+                {"length": length, "tokens": 100 * len(of)} for length, of in losses.items()
+            ],
+            "by_window": {
+                f"{title}/{length}/{begin}": [count * loss, count]
+                for length, of in losses.items()
+                for title, loss in of.items()
+                for begin, count in ((0, 60), (60, 40))
+            },
         },
     } | more
 
@@ -63,14 +67,19 @@ class Recorder:
         options=None,
         seed=None,
         file=None,
-        **fields,
+        comparable=("data",),
+        **run,
     ) -> dict:
         """A record; of a fine-tuned model where there is a seed."""
-        record = {"method": method, "factor": factor, "options": options or {}, **fields}
-        if scores is not None:
-            record["scores"] = scores
+        run |= {"method": method, "factor": factor, "options": options or {}}
         if seed is not None:
-            record["training"] = {"seed": seed} | fields.get("training", {})
+            run["training"] = {"seed": seed} | run.get("training", {})
+        record = {
+            "run": run,
+            "identity": records.identity(**run),
+            "comparable": list(comparable),
+            "scores": scores or {},
+        }
         file = file or f"{len(self.records):03d}_{method}"
         self.records[f"{experiment}/{file}.json"] = record
         return record
@@ -91,18 +100,22 @@ class Recorder:
         """A record of each experiment; a method that is `better` scores more and loses less by
         that."""
 
-        def add(experiment, scores=None, **fields):
-            self.add(experiment, method, scores, factor, options, seed, **fields)
+        def add(experiment, scores, **run):
+            self.add(experiment, method, scores, factor, options, seed, **run)
 
         far = LENGTH * max(factor, 2)  # also of a model as it is, whose factor is 1
         ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
         add(
             "loss_by_position",
+            {
+                "block": 1024,
+                "blocks": {"A Book": [3.0 - better] * (far // 1024)},
+                "ranges": [
+                    {"start": start, "end": end} | score(3.0 - better) for start, end in ranges
+                ],
+            },
             data={"A Book": "hash"},
             length=far,
-            block=1024,
-            blocks={"A Book": [3.0 - better] * (far // 1024)},
-            ranges=[{"start": start, "end": end} | score(3.0 - better) for start, end in ranges],
         )
         add(
             "perplexity",
@@ -122,8 +135,10 @@ class Recorder:
         names = {task: score(40 + better) for task in (*TASKS, "average")}
         add(
             "open_llm",
-            names,
-            by_document={task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS},
+            {
+                "tasks": names,
+                "by_document": {task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS},
+            },
         )
         buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
         add(
@@ -137,9 +152,8 @@ class Recorder:
         }
         add(
             "served",
-            {"losses": losses, "apart_from": apart},
+            {"losses": losses, "apart_from": apart, "answer": {"served": "checkpoint"}},
             engine={"name": "vllm", "version": "1"},
-            answer={"served": "checkpoint"},
             tokens=LENGTH + 1024,
             scored=1024,
         )
@@ -150,16 +164,18 @@ class Recorder:
         point = dict.fromkeys(("within", "beyond", "all"), score(3.0, 0.1))
         for seed in seeds:
             name = f"from={method}_s={factor}_seed={seed}"
-            self.records[f"learned/{name}.json"] = {
-                "method": method,
-                "factor": factor,
-                "options": {},
-                "seed": seed,
+            run = {"method": method, "factor": factor, "options": {}, "seed": seed}
+            scores = {
                 "steps_made": 130,
                 "factors": np.linspace(1, factor + 0.1 * seed, pairs).tolist(),
                 "attention_factor": 1.05,
                 "converged": converged,
                 "curve": [{"step": 0, "tokens": 0} | point],
+            }
+            self.records[f"learned/{name}.json"] = {
+                "run": run,
+                "identity": records.identity(**run),
+                "scores": scores,
             }
             self.everything(
                 "factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed

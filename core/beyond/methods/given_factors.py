@@ -67,6 +67,9 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
     if not file.is_file():
         raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
+    if isinstance(content, dict) and {"run", "scores"} <= content.keys():
+        # a record of factors that were learned
+        content = {**content["scores"], "factor": content["run"]["factor"]}
     if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
         raise InputError(
             f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that "
