@@ -131,7 +131,7 @@ _Scores = dict[
 
 def _open_llm(run: Record, metric: str) -> _Scores:
     """Scores in per cent by document; each benchmark is a group."""
-    of = run.scores["by_document"]
+    of = run.scores.get("by_document", {})
     wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
     return {name: {name: [100 * score for score in of[name]]} for name in wanted if name in of}
 

@@ -68,6 +68,8 @@ class Recorder:
         seed=None,
         file=None,
         comparable=("data",),
+        data_facts=None,
+        same_selection_as="",
         **run,
     ) -> dict:
         """A record; of a fine-tuned model where there is a seed."""
@@ -80,6 +82,10 @@ class Recorder:
             "comparable": list(comparable),
             "scores": scores or {},
         }
+        if data_facts is not None:
+            record["data_facts"] = data_facts
+        if same_selection_as:
+            record["same_selection_as"] = same_selection_as
         file = file or f"{len(self.records):03d}_{method}"
         self.records[f"{experiment}/{file}.json"] = record
         return record

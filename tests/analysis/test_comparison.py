@@ -20,28 +20,35 @@ def test_records_whose_comparable_fields_agree_are_a_set_and_the_largest_is_firs
             comparable=["samples"],
             a_field_that_not_all_name=method,
         )
-    sets = comparisons(recorder.results(), "ruler", trained=False)
+    results = recorder.results()
+    sets = comparisons(results, "ruler", trained=False)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"]]
-    assert compared(recorder.results(), "ruler", trained=False).rows == sets[0].rows
-    assert not compared(recorder.results(), "ruler", trained=True)
+    assert compared(results, "ruler", trained=False).rows == sets[0].rows
+    assert not compared(results, "ruler", trained=True)
 
 
 def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(recorder):
     for seed in (0, 1):
-        recorder.add("open_llm", "pi", {"mmlu": score(20 + seed)}, seed=seed)
-    recorder.add("open_llm", "pi", {"mmlu": score(10)})
+        recorder.add("open_llm", "pi", {"tasks": {"mmlu": score(20 + seed)}}, seed=seed)
+    recorder.add("open_llm", "pi", {"tasks": {"mmlu": score(10)}})
     results = recorder.results()
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
     recorder.add(
-        "open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other", "rate": 1e-5}
+        "open_llm",
+        "pi",
+        {"tasks": {"mmlu": score(40)}},
+        seed=2,
+        training={"settings": "other", "rate": 1e-5},
     )
     rows = compared(recorder.results(), "open_llm", trained=True).rows
     assert [(row.setting.name, row.seeds) for row in rows] == [
         ("PI", (0, 1)),
         ("PI, rate 1e-05", (2,)),
     ]
-    recorder.add("open_llm", "pi", {"mmlu": score(40)}, seed=2, training={"settings": "other"})
+    recorder.add(
+        "open_llm", "pi", {"tasks": {"mmlu": score(40)}}, seed=2, training={"settings": "other"}
+    )
     with pytest.raises(InputError, match="different settings"):
         compared(recorder.results(), "open_llm", trained=True)
     assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
@@ -69,10 +76,23 @@ def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
 
 def test_an_ablation_takes_the_family_with_most_values(recorder):
     for n_hat in (28, 40, 32):
-        recorder.add("open_llm", "dprope", {"mmlu": score(n_hat)}, options={"n_hat": n_hat}, seed=0)
-    recorder.add("open_llm", "dprope", {"mmlu": score(90)}, options={"n_hat": 28}, factor=4, seed=0)
-    recorder.add("open_llm", "dprope", {"mmlu": score(91)}, seed=0)
-    recorder.add("open_llm", "pi", {"mmlu": score(92)}, seed=0)
+        recorder.add(
+            "open_llm",
+            "dprope",
+            {"tasks": {"mmlu": score(n_hat)}},
+            options={"n_hat": n_hat},
+            seed=0,
+        )
+    recorder.add(
+        "open_llm",
+        "dprope",
+        {"tasks": {"mmlu": score(90)}},
+        options={"n_hat": 28},
+        factor=4,
+        seed=0,
+    )
+    recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(91)}}, seed=0)
+    recorder.add("open_llm", "pi", {"tasks": {"mmlu": score(92)}}, seed=0)
     ((state, rows),) = ablations(recorder.results(), "open_llm", "n_hat")
     assert state == "fine-tuned" and list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
 

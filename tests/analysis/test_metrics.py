@@ -27,12 +27,15 @@ def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
             ]
     windows |= {key.replace("/2048/", "/1024/"): [9.0, 1] for key in windows}
     recorder.add(
-        "perplexity", "pi", [{"length": 2048}, {"length": 1024}], by_window=windows, data={}
+        "perplexity",
+        "pi",
+        {"by_length": [{"length": 2048}, {"length": 1024}], "by_window": windows},
+        data={},
     )
     results = recorder.results()
     perplexity = metrics.perplexity(results.records("perplexity")[0])
     record = json.loads(next((results.folder / "mine" / "perplexity").iterdir()).read_text())
-    rows = [(*key.rsplit("/", 2), *window) for key, window in record["by_window"].items()]
+    rows = [(*key.rsplit("/", 2), *window) for key, window in record["scores"]["by_window"].items()]
     frame = pd.DataFrame(rows, columns=["text", "length", "begin", "loss", "tokens"])
     frame["text"] = frame["text"].str.split(",").str[0]
     sums = frame[frame["length"] == "2048"].groupby("text")[["loss", "tokens"]].sum()
@@ -50,7 +53,7 @@ def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
         )
 
 
-def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():
+def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval(recorder):
     several = score(40, n=3)
     tasks = {
         "qasper": {"0-4k": several, "4-8k": several},
@@ -61,15 +64,17 @@ def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval():
         "averages": {"Avg.": several},
         "tasks": tasks,
     }
-    shown = metrics.longbench_e({"scores": scores})
+    recorder.add("longbench_e", "pi", scores)
+    tasks = {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}
+    recorder.add("open_llm", "pi", {"tasks": tasks})
+    results = recorder.results()
+    shown = metrics.longbench_e(results.records("longbench_e")[0])
     assert {name: each.low is None for name, each in shown.items()} == {
         "0-4k": False,
         "4-8k": True,
         "Avg.": True,
     }
-    shown = metrics.open_llm(
-        {"scores": {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}}
-    )
+    shown = metrics.open_llm(results.records("open_llm")[0])
     assert {name: each.low is None for name, each in shown.items()} == {
         "MMLU": False,
         "HellaSwag": True,

@@ -27,11 +27,17 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
         Results.of(measured.model.name, measured.folder)
 
 
-@pytest.mark.parametrize("content", ['{"scores": {"mean": -Infinity}}', '{"scores": {"mean": 1}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"run": {}, "identity": "", "scores": {"mean": -Infinity}}',
+        '{"run": {}, "identity": "", "scores": {"mean": 1}}',
+    ],
+)
 def test_a_broken_record_and_a_key_that_it_lacks_are_refused_with_its_file(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(InputError, match="run.json.*(-Infinity|does not say 'low')"):
-        results.read(tmp_path / "run.json")["scores"].__getitem__("low")
+        results.read(tmp_path / "run.json").scores["low"]
 
 
 @pytest.mark.parametrize("mean", [None, "3", float("inf")])

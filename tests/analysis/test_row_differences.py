@@ -28,7 +28,7 @@ def ends(score):
 def test_without_samples_the_seeds_that_both_have_are_the_error(recorder):
     for method, means in (("pi", (10, 12, 17, 99)), ("yarn", (9, 10, 14))):
         for seed, mean in enumerate(means):
-            recorder.add("open_llm", method, {"average": score(mean)}, seed=seed)
+            recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, seed=seed)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     assert (gap.mean, gap.n, gap.seeds, gap.by_seed) == (2, None, 3, (1, 2, 3))
     assert ends(gap) == pytest.approx(stats.t.interval(0.95, 2, loc=2, scale=stats.sem([1, 2, 3])))
@@ -39,7 +39,7 @@ def test_without_samples_and_a_shared_seed_both_sides_spread_is_the_error(record
     means = {"pi": (10, 12, 17), "yarn": (9, 10)}
     for first, (method, of_seeds) in zip((0, 7), means.items()):
         for seed, mean in enumerate(of_seeds, first):
-            recorder.add("open_llm", method, {"average": score(mean)}, seed=seed)
+            recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, seed=seed)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     welch = stats.ttest_ind(*means.values(), equal_var=False)
     assert (gap.mean, gap.by_seed) == (3.5, ())
@@ -49,13 +49,15 @@ def test_without_samples_and_a_shared_seed_both_sides_spread_is_the_error(record
 def test_without_samples_and_seeds_two_intervals_combine(recorder):
     for method, mean, low, high in (("pi", 10, 7, 12), ("yarn", 4, 3, 8)):
         recorder.add(
-            "open_llm", method, {"average": {"mean": mean, "low": low, "high": high, "n": 9}}
+            "open_llm",
+            method,
+            {"tasks": {"average": {"mean": mean, "low": low, "high": high, "n": 9}}},
         )
     gap = difference(recorder, "open_llm", open_llm, "Avg.")
     assert (
         ends(gap) == pytest.approx((6 - 5, 6 + 5**0.5)) and gap.mean == 6
     )  # √(3² + 4²), √(2² + 1²)
-    recorder.records["open_llm/001_yarn.json"]["scores"]["average"] |= {
+    recorder.records["open_llm/001_yarn.json"]["scores"]["tasks"]["average"] |= {
         "low": 4,
         "high": 4,
     }  # one sample
@@ -68,11 +70,11 @@ def test_one_seed_takes_the_spread_of_settings_with_several(recorder):
             recorder.add(
                 "open_llm",
                 method,
-                {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))},
+                {"tasks": {"average": score(50 + 3 * seed + RNG.normal(0, 2.0))}},
                 seed=seed,
             )
     for method, mean in (("pi", 50), ("yarn", 40)):
-        recorder.add("open_llm", method, {"average": score(mean, 3)}, seed=0)
+        recorder.add("open_llm", method, {"tasks": {"average": score(mean, 3)}}, seed=0)
     gap = difference(recorder, "open_llm", open_llm, "Avg.", trained=True)
     of_samples = 3 / stats.norm.ppf(0.975) * np.sqrt(2)
     over_seeds = np.sqrt(gap.errors[0] ** 2 - of_samples**2)

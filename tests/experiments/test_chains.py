@@ -61,7 +61,8 @@ def committed(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "committed")
 
     def write(name, seconds, **asked):
-        record = {"method": "yarn", "factor": 2, "options": {}, "seconds": seconds, **asked}
+        run = {"method": "yarn", "factor": 2, "options": {}, **asked}
+        record = {"run": run, "environment": {"seconds": seconds}}
         files.write_json(records.RESULTS / "tiny" / "passkey" / f"{name}.json", record)
 
     return write
@@ -125,14 +126,8 @@ def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(
 def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     def write(name, options, seed=None):
         training = {} if seed is None else {"training": {"seed": seed}}
-        record = {
-            "method": "dprope",
-            "factor": 2,
-            "options": options,
-            "scores": [name],
-            "identity": "x",
-            **training,
-        }
+        run = {"method": "dprope", "factor": 2, "options": options, **training}
+        record = {"run": run, "identity": "x", "scores": {}}
         files.write_json(tmp_path / "perplexity" / f"{name}.json", record)
 
     write("dprope_n-hat=44_s=2_seed=0", {"n_hat": 44}, seed=0)

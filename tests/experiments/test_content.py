@@ -82,7 +82,10 @@ def test_other_content_under_the_same_names_is_another_run(
     assert second["identity"] != json.loads(first)["identity"]
     (other,) = set(journal.parent.glob("*.jsonl")) - {journal}  # measured anew, every sample
     assert len(other.read_text().splitlines()) == len(journal.read_text().splitlines()) == 2
-    assert second[part] != json.loads(first)[part]  # of what two records of one table must share
+    before, after = (
+        of[part] if part in of else of["run"][part] for of in (json.loads(first), second)
+    )
+    assert before != after  # of what two records of one table must share
 
 
 def test_a_changed_formula_is_another_run_and_what_changes_no_score_is_none(
@@ -150,7 +153,7 @@ def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(
     skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
     assert status == 0 and skipped == ["skipped ruler vt", "skipped ruler qa_1"], err
     record = json.loads((tmp_path / "results" / "toy" / "ruler" / "as-it-is.json").read_text())
-    assert record["tasks"] == ["fwe"]
+    assert record["run"]["tasks"] == ["fwe"]
     assert "done already" in call(*line[:-3], "fwe")[1]
 
 
@@ -218,8 +221,12 @@ def test_an_export_is_a_row_by_its_methods_name(call, tmp_path):
     (in_memory, extended) = found["toy"]
     (exported, export) = found["export"]
     assert exported == in_memory == "dprope_n-hat=8_s=3"
-    assert [export[key] for key in ("method", "options", "factor")] == ["dprope", {"n_hat": 8}, 3]
-    assert found["silent"][0] == "as-it-is" and found["silent"][1]["method"] is None
+    assert [export["run"][key] for key in ("method", "options", "factor")] == [
+        "dprope",
+        {"n_hat": 8},
+        3,
+    ]
+    assert found["silent"][0] == "as-it-is" and found["silent"][1]["run"]["method"] is None
     assert extended["scores"] == export["scores"] == found["silent"][1]["scores"]
     assert export["base"] == found["silent"][1]["base"]
     status, _, err = call("passkey", "--model", tmp_path / "torn", *asked)

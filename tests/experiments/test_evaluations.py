@@ -100,17 +100,18 @@ def test_open_llm(measure, model, tmp_path):
     values = journal(tmp_path, "open_llm")
     keys = open_llm.documents("hellaswag", data, 4)
     scores = dict(open_llm.evaluate(reference, byte_tokenizer(), "hellaswag", keys, data))
-    assert {key: values[key] for key in keys} == scores and record["scores"]["hellaswag"]["n"] == 4
-    assert record["scores"]["hellaswag"]["mean"] == pytest.approx(
-        25 * sum(row["score"] for row in scores.values())
-    )
-    assert record["by_document"]["hellaswag"] == [round(scores[key]["score"], 4) for key in keys]
+    of_task = record["scores"]["tasks"]["hellaswag"]
+    assert {key: values[key] for key in keys} == scores and of_task["n"] == 4
+    assert of_task["mean"] == pytest.approx(25 * sum(row["score"] for row in scores.values()))
+    assert record["scores"]["by_document"]["hellaswag"] == [
+        round(scores[key]["score"], 4) for key in keys
+    ]
 
 
 def test_time_cost(measure, tmp_path):
     options = ["--method", "pi", "yarn", "dprope", "--length", "64", "--repeats", "3"]
     record = measure("time_cost", *options)
-    rows = {(row["run"], row["phase"]): row for row in record["scores"]}
+    rows = {(row["run"], row["phase"]): row for row in record["scores"]["rows"]}
     runs = (
         "pi_s=2",
         "yarn_s=2",
@@ -118,7 +119,7 @@ def test_time_cost(measure, tmp_path):
         "pi_s=2_again",
     )  # the last against the first: the clock's own noise
     assert rows.keys() == {(run, phase) for run in runs for phase in ("train", "test")}
-    (file,) = (tmp_path / "runs" / record["scale"] / "time_cost").glob("*.jsonl")
+    (file,) = (tmp_path / "runs" / record["run"]["scale"] / "time_cost").glob("*.jsonl")
     rounds = [json.loads(line)[1] for line in file.read_text().splitlines()]
     for (run, phase), row in rows.items():
         ratios = sorted(found[run][phase] / found["pi_s=2"][phase] for found in rounds)
@@ -154,10 +155,13 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call,
         status, _, err = call(*line, "--model", tmp_path / "toy", "--results", results)
         assert status == 0, err
     record = json.loads((results / "toy" / "perplexity" / "as-it-is.json").read_text())
-    assert (record["method"], record["factor"], record["lengths"]) == (None, 1.0, [400])
+    run = record["run"]
+    assert (run["method"], run["factor"], run["lengths"]) == (None, 1.0, [400])
     ids = byte_tokenizer().encode((tmp_path / "book.txt").read_text())[:401]
     losses = [*token_losses(reference, ids[:400]), token_losses(reference, ids[200:])[-1]]
-    assert record["scores"][0]["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
+    assert record["scores"]["by_length"][0]["token"]["mean"] == pytest.approx(
+        np.exp(np.mean(losses)), rel=1e-4
+    )
     sample = passkey.sample(byte_tokenizer().encode, 420, 0.0, 0)
     ((_, value),) = journal(tmp_path, "passkey").items()
     assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)

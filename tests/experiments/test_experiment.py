@@ -118,11 +118,9 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, call):
     options = ["--depths", "1", "--keys", "1", "--lengths", "1024"]
     assert call("passkey", "--model", model, "--results", tmp_path / "results", *options)[0] == 0
     found = record(tmp_path / "results")
-    assert (found["method"], found["factor"], found["base"]) == (
-        "yarn",
-        4.0,
-        {"model.safetensors": "def"},
-    )
+    run = found["run"]
+    assert (run["method"], run["factor"]) == ("yarn", 4.0)
+    assert found["base"] == {"model.safetensors": "def"}
     settings = records.identity(**records.asked(training) | {"seed": None})
     stated = {key: training[key] for key in ("identity", "seed", "steps", "length")}
-    assert found["training"] == stated | {"settings": settings}
+    assert run["training"] == stated | {"settings": settings}

@@ -262,8 +262,8 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(call, tmp_pa
         "factors"
     ] == [2]
     name = f"{rope.TIME_REFERENCE}_s=2.json"
-    assert json.loads((folder / "passkey" / name).read_text())["lengths"] == [384, 512, 640]
-    assert json.loads((folder / "perplexity" / name).read_text())["data"].keys() == {"book"}
+    assert json.loads((folder / "passkey" / name).read_text())["run"]["lengths"] == [384, 512, 640]
+    assert json.loads((folder / "perplexity" / name).read_text())["run"]["data"].keys() == {"book"}
 
 
 def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, tmp_path):

@@ -88,7 +88,7 @@ def test_chat_asks_in_the_template_and_begins_the_answer(
         )
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
     record = json.loads((tmp_path / "results" / "toy" / line[0] / "as-it-is_chat.json").read_text())
-    assert "chat" in record["comparable"] and record["chat"]
+    assert "chat" in record["comparable"] and record["run"]["chat"]
 
 
 def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):

@@ -78,7 +78,7 @@ def measure(call, tmp_path):
             return last
         (file, *_) = sorted((tmp_path / "results" / folder.name / name).glob("*.json"))
         record = json.loads(file.read_text())
-        return record, record.get("losses", record["scores"])
+        return record, record["scores"].get("losses", record["scores"])
 
     return run
 
@@ -152,8 +152,8 @@ def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_de
     ]
     records, measured = zip(*runs)
     assert measured[0] == measured[1] != measured[2] == measured[3]
-    assert [record.get("bos") for record in records] == [None, None, True, True]
-    assert all(("bos" in record["comparable"]) == ("bos" in record) for record in records)
+    assert [record["run"].get("bos") for record in records] == [None, None, True, True]
+    assert all(("bos" in record["comparable"]) == ("bos" in record["run"]) for record in records)
 
 
 def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
@@ -166,8 +166,8 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
         (tmp_path / "book.txt").read_text(), add_special_tokens=False
     ).input_ids[:600]
     labels = torch.tensor([text])
-    sliding_window = record["stride"]
-    for row in rows:
+    sliding_window = record["run"]["stride"]
+    for row in rows["by_length"]:
         nlls = []
         prev_end_loc = 0
         max_tokenized_len = row["length"] - 1

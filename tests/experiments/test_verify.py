@@ -10,10 +10,10 @@ from experiments.kit.base_model import BaseModel
 from experiments.kit.records import ROOT
 
 RECORD = {
+    "run": {"options": {}},
     "identity": "x",
-    "options": {},
     "scores": {"mean": 1.5, "per": [1.0, 2.0], "name": "a"},
-    "seconds": 3.0,
+    "environment": {"device": "a", "seconds": 3.0},
 }
 
 
@@ -30,7 +30,9 @@ def verify(call, tmp_path):
 
 
 def test_time_and_place_may_differ_and_scores_within_the_tolerance(verify):
-    status, out, _ = verify(RECORD | {"seconds": 9, "environment": {"device": "b"}})
+    status, out, _ = verify(
+        RECORD | {"identity": "y", "environment": {"device": "b", "seconds": 9}}
+    )
     assert status == 0 and "1 records" in out
     assert verify(RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}})[0] == 0
     assert (
@@ -44,7 +46,7 @@ def test_time_and_place_may_differ_and_scores_within_the_tolerance(verify):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"options": []},
+        {"run": {"options": []}},
         {"scores": RECORD["scores"] | {"per": [1.0]}},
         {"scores": RECORD["scores"] | {"mean": None}},
         {"more": 1},

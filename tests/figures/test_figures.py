@@ -114,18 +114,18 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     ]  # of the paper's Table 1, 13B at s = 2
     assert np.array(points(paper_methods)[-2:]) == pytest.approx(np.array(methods), rel=1e-3)
 
-    runs = [
-        run for run in results.records("longbench_e") if run.get("training", {}).get("seed") == 0
-    ]
+    runs = [record for record in results.records("longbench_e") if record.seed == 0]
     runs = [
         run
         for run in runs
-        if run["factor"] == 2 and run["method"] != "clex" and "intervals" not in run["options"]
+        if run.run["factor"] == 2
+        and run.run["method"] != "clex"
+        and "intervals" not in run.run["options"]
     ]
     expected = sorted(
         (
-            average(results.model.geometry, run["method"], **run["options"]),
-            run["scores"]["averages"]["Avg."]["mean"],
+            average(results.model.geometry, run.run["method"], **run.run["options"]),
+            run.scores["averages"]["Avg."]["mean"],
         )
         for run in runs
     )
@@ -136,7 +136,7 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
         "DPRoPE (t = 0)",
         "DPRoPE (n̂)",
     }
-    assert len(points(ours)) == sum("n_hat" in run["options"] for run in runs) > 5
+    assert len(points(ours)) == sum("n_hat" in run.run["options"] for run in runs) > 5
 
 
 def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_colour():
@@ -155,16 +155,16 @@ def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_col
     states = {False: "without training", True: "fine-tuned"}
     expected = {}
     for run in runs:
-        n_hat = {"n_hat": {2: 40, 4: 32}[run["factor"]]}
-        label = names.get(run["method"])
-        if run["method"] == "dprope" and run["options"] == n_hat:
+        n_hat = {"n_hat": {2: 40, 4: 32}[run.run["factor"]]}
+        label = names.get(run.run["method"])
+        if run.run["method"] == "dprope" and run.run["options"] == n_hat:
             label = "DPRoPE (the paper's n̂)"
-        if not label or run["options"].keys() - {"weights", "n_hat"}:
+        if not label or run.run["options"].keys() - {"weights", "n_hat"}:
             continue
         everywhere = [(state, factor) for state in states for factor in factors]
-        own = [("training" in run, run["factor"])]
+        own = [(bool(run.training), run.run["factor"])]
         for trained, factor in everywhere if label == "original" else own:
-            shares = [row["mean"] for row in run["scores"]["by_length"]]
+            shares = [row["mean"] for row in run.scores["by_length"]]
             title = f"{states[trained]}, s = {factor:g}"
             expected.setdefault((title, label), []).append(shares)
     assert drawn == {key: pytest.approx(np.mean(seeds, axis=0)) for key, seeds in expected.items()}
@@ -175,12 +175,12 @@ def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_col
         axes.get_title("left"): axes.images[0].get_array() for axes in figure.axes if axes.images
     }
     tuned = [
-        {(cell["depth"], cell["length"]): cell["mean"] for cell in run["scores"]["by_depth"]}
+        {(cell["depth"], cell["length"]): cell["mean"] for cell in run.scores["by_depth"]}
         for run in runs
-        if (run["method"], run["factor"], "training" in run) == ("yarn", 2, True)
+        if (run.run["method"], run.run["factor"], bool(run.training)) == ("yarn", 2, True)
     ]
-    lengths = runs[0]["lengths"]
-    depths = runs[0]["depths"]
+    lengths = runs[0].run["lengths"]
+    depths = runs[0].run["depths"]
     mean = [[np.mean([cells[depth, n] for cells in tuned]) for n in lengths] for depth in depths]
     assert list(heat) == ["original", "PI", "YaRN", "CLEX", "DPRoPE (n̂ = 40)"]
     assert np.asarray(heat["YaRN"]) == pytest.approx(np.array(mean))

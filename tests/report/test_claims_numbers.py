@@ -23,23 +23,24 @@ def claims():
 
 
 def by_setting(model, experiment, trained):
-    """The records of an experiment by method, options and factor, and by seed, -1 without
+    """The scores of an experiment by method, options and factor, and by seed, -1 without
     training."""
     runs = {}
     for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
-        run = json.loads(file.read_text())
+        record = json.loads(file.read_text())
+        run = record["run"]
         seed = run["training"]["seed"] if "training" in run else -1
         if (seed >= 0) == trained and (
             experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]
         ):
             runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[
                 seed
-            ] = run
+            ] = record["scores"]
     return runs
 
 
 def pair(runs, ours, other, factor):
-    """The records of two settings by the seeds that both have; empty where one is not there."""
+    """The scores of two settings by the seeds that both have; empty where one is not there."""
     both = [
         runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)
     ]
@@ -63,10 +64,10 @@ def at_95_per_cent(mean, error, freedom):
     return [mean, mean - half, mean + half]
 
 
-def by_book(run, model):
+def by_book(scores, model):
     """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
-    blocks = pd.DataFrame(run["blocks"])
-    edge = CONTEXT[model] // run["block"]
+    blocks = pd.DataFrame(scores["blocks"])
+    edge = CONTEXT[model] // scores["block"]
     of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
     sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
     return np.array(sides).T
@@ -123,7 +124,7 @@ def test_a_collapse_is_beside_yarns_change_on_the_same_books(model):
 
 
 def untrained(experiment, method, options=None):
-    """SmolLM2's record at s = 2."""
+    """SmolLM2's scores at s = 2."""
     return by_setting("smollm2", experiment, trained=False)[method, json.dumps(options or {}), 2][
         -1
     ]
@@ -144,7 +145,7 @@ def test_short_text(claims):
 
 def test_ruler_is_over_tasks_at_the_extended_length(claims):
     def tasks(*setting):
-        scores = untrained("ruler", *setting)["scores"]["tasks"]["16384"]
+        scores = untrained("ruler", *setting)["tasks"]["16384"]
         return np.array([scores[task]["mean"] for task in sorted(scores)])
 
     gap = tasks("dprope", N_HAT[2]) - tasks("yarn")
@@ -160,7 +161,7 @@ def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
     printed = capsys.readouterr().out
     assert re.search(r"^dprope +6\.71 +22\.95$", printed, re.MULTILINE)  # the paper's Table 3
     run = json.loads((RESULTS / "smollm2/perplexity/yarn_s=2_whole.json").read_text())
-    windows = pd.DataFrame(run["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
+    windows = pd.DataFrame(run["scores"]["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
     text, length, _ = zip(*windows.index.str.rsplit("/", n=2))
     sums = windows.groupby([np.array(length).astype(int), np.array(text)]).sum()
     by_length = np.exp((sums["loss"] / sums["tokens"]).groupby(level=0).mean())
@@ -180,12 +181,13 @@ def test_all_csv_has_every_record_with_scores(scores):
     without = {"finetune", "served"}  # which have no scores of a method's own
     found = set()
     for file in RESULTS.glob("*/**/*.json"):
-        run = json.loads(file.read_text())
-        if file.name == "model.json" or run["experiment"] in without:
+        record = json.loads(file.read_text())
+        if file.name == "model.json" or record["run"]["experiment"] in without:
             continue
+        run = record["run"]
         model, *between, experiment, _ = file.relative_to(RESULTS).parts
         part = between[1] if len(between) == 2 else ""
-        rows = [run] if "method" in run else run["scores"]
+        rows = [run] if "method" in run else record["scores"]["rows"]
         for method in {row.get("method", "dprope") for row in rows}:
             setting = (method, float(run["factor"]), "training" in run)
             found.add((model, part, experiment, *setting))
@@ -201,7 +203,7 @@ def test_held_out_losses_of_all_csv_are_those_of_the_records(scores, model):
     """Of factors that were learned from YaRN's."""
     folder = RESULTS / model / "beyond"
     learned = [json.loads(file.read_text()) for file in folder.glob("learned/from=yarn_s=2_*.json")]
-    ends = pd.DataFrame([run["curve"][-1]["beyond"] for run in learned])["mean"]
+    ends = pd.DataFrame([run["scores"]["curve"][-1]["beyond"] for run in learned])["mean"]
     lines = scores.loc[model, "", "learned", "yarn", 2.0]
     line = lines[(lines["options"] == "") & (lines["metric"] == "beyond L")]
     assert line["value"].item() == pytest.approx(ends.mean(), rel=1e-5)
@@ -215,7 +217,7 @@ def test_losses_within_and_beyond_l_of_all_csv_are_those_of_the_records(scores, 
     of = of[(of["options"] == "") & (of["trained"] == trained)].set_index("metric")
     run = "yarn_s=2_seed=0" if trained else "yarn_s=2"
     (file,) = (RESULTS / model / "beyond" / part / "loss_by_position").glob(f"{run}_books=*.json")
-    by_place = by_book(json.loads(file.read_text()), model)
+    by_place = by_book(json.loads(file.read_text())["scores"], model)
     for place, losses in (
         ("within L", by_place[:, 0]),
         ("beyond L", by_place[:, 1]),

@@ -38,7 +38,7 @@ def test_without_records_no_claim_is_tested(tmp_path):
 def test_a_quick_run_has_no_best_and_no_verdict(tmp_path, run):
     recorder = Recorder(tmp_path / run)
     for method, mean in (("pi", 40.0), ("yarn", 50.0)):
-        recorder.add("open_llm", method, {"average": score(mean)})
+        recorder.add("open_llm", method, {"tasks": {"average": score(mean)}})
     folder = recorder.results().folder
     written = pages.pages(folder)
     assert (
@@ -53,7 +53,7 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_p
     recorder = Recorder(tmp_path)
     for method, mean in (("original", 50.1), ("yarn", 40.0), ("dprope", 50.0)):
         options = {"n_hat": 28} if method == "dprope" else {}
-        recorder.add("open_llm", method, {"average": score(mean)}, options=options)
+        recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)
     tested = claims_page.tested(recorder.results().folder)
     (claim,) = (one for of in tested for one in of if one.claim.key == "open_llm")
     assert [each.verdict for each in claim.statements] == ["holds here", "not tested"]

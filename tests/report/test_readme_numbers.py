@@ -76,9 +76,10 @@ def student(values):
 
 def by_book(method, folder="loss_by_position", end="s=2_books=20"):
     """Mean losses within and beyond L = 8,192, by book."""
-    run = json.loads((RESULTS / "smollm2/beyond" / folder / f"{method}_{end}.json").read_text())
-    losses = pd.DataFrame(run["blocks"])
-    edge = 8192 // run["block"]
+    file = RESULTS / "smollm2/beyond" / folder / f"{method}_{end}.json"
+    scores = json.loads(file.read_text())["scores"]
+    losses = pd.DataFrame(scores["blocks"])
+    edge = 8192 // scores["block"]
     assert losses.shape[1] == 20 and len(losses) == 2 * edge
     return losses[:edge].mean(), losses[edge:].mean()
 
@@ -144,9 +145,10 @@ def test_fine_tuning_of_smollm2(readme):
     assert answer[1:7] == pytest.approx(np.ravel(gains[::-1]), abs=0.00051)
     folder = RESULTS / "smollm2/beyond/h200/finetune"
     runs = [json.loads(file.read_text()) for file in folder.glob("*.json")]
-    losses = {run["method"]: np.array(run["losses"]) for run in runs}
+    losses = {run["run"]["method"]: np.array(run["scores"]["losses"]) for run in runs}
     steps = losses["dprope"] - losses["yarn"]
-    assert len(steps) == 16 and {run["tokens"] for run in runs} == {4_194_304} and answer[0] == 4.2
+    assert {run["scores"]["tokens"] for run in runs} == {4_194_304} and answer[0] == 4.2
+    assert len(steps) == 16
     assert answer[7:] == pytest.approx([steps[0], steps[-4:].mean()], abs=0.00051)
 
 
@@ -203,17 +205,19 @@ def test_hours_are_those_of_the_records(readme):
     """Two chains of tiny's suite run at a time; copies of a record took no time."""
     runs = {file: json.loads(file.read_text()) for file in RESULTS.rglob("*.json")}
     timed = {
-        file: run
-        for file, run in runs.items()
-        if "seconds" in run and "same_selection_as" not in run
+        file: run for file, run in runs.items() if "run" in run and "same_selection_as" not in run
     }
     tiny = (
-        sum(run["seconds"] for file, run in timed.items() if file.is_relative_to(RESULTS / "tiny"))
+        sum(
+            run["environment"]["seconds"]
+            for file, run in timed.items()
+            if file.is_relative_to(RESULTS / "tiny")
+        )
         / 2
     )
     assert re.search(r"MODEL=tiny` \((\d+) h\)", readme[0])[1] == f"{tiny / 3600:.0f}"
     cores = [
-        (run["seconds"], re.match(r"(\d+) × ", run["environment"]["device"]))
+        (run["environment"]["seconds"], re.match(r"(\d+) × ", run["environment"]["device"]))
         for run in timed.values()
     ]
     hours = sum(seconds * int(count[1]) for seconds, count in cores if count) / 3600

@@ -1,5 +1,4 @@
-"""A record is known by everything that was asked of it: its identity is a hash of what stands
-before it."""
+"""A record is known by everything that was asked of it: its identity is a hash of its run."""
 
 import hashlib
 import json
@@ -11,18 +10,15 @@ RECORDS = {file: json.loads(file.read_text(encoding="utf-8")) for file in FILES}
 
 
 def computed(record: dict) -> str:
-    keys = list(record)
-    run = {key: record[key] for key in keys[: keys.index("identity")]}
-    return hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(record["run"], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def test_every_identity_is_that_of_what_the_record_states():
     copies = {file for file, record in RECORDS.items() if record.get("same_selection_as")}
     measured = {computed(record) for file, record in RECORDS.items() if file not in copies}
     for file, record in RECORDS.items():
-        if (
-            file in copies
-        ):  # it keeps the identity of the run that it copies, whose method it is under another name
+        if file in copies:
+            # it keeps the identity of the run that it copies, whose method has another name
             assert record["identity"] in measured, file
         else:
             assert record["identity"] == computed(record), file
@@ -30,11 +26,9 @@ def test_every_identity_is_that_of_what_the_record_states():
 
 def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():
     for file, record in RECORDS.items():
-        if "model" in record:
-            assert record["model"].keys() >= {"source", "sha256", "tokenizer"}, file
+        run = record["run"]
+        assert run["model"].keys() >= {"source", "sha256", "tokenizer"}, file
         if "base" in record:
             assert record["base"].keys() >= {"tokenizer", "config"}, file
-        if record["experiment"] in ("passkey", "ruler", "longbench_e"):
-            assert record["data"].keys() >= {"samples", "sha256"} and record["data"]["samples"], (
-                file
-            )
+        if run["experiment"] in ("passkey", "ruler", "longbench_e"):
+            assert run["data"].keys() >= {"samples", "sha256"} and run["data"]["samples"], file

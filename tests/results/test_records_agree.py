@@ -33,22 +33,24 @@ def test_every_interval_holds_its_mean(model, experiment):
                 check(inner)
 
     for record in records(model, experiment):
-        check(record.get("scores", []))
+        check(record.scores)
 
 
 @of("ruler")
 def test_ruler_is_the_mean_of_its_tasks(model):
     for record in records(model, "ruler"):
-        scores = record["scores"]
-        assert [*scores["tasks"]] == [str(length) for length in record["lengths"]]
+        scores = record.scores
+        assert [*scores["tasks"]] == [str(length) for length in record.run["lengths"]]
         means = {
             length: np.mean([s["mean"] for s in tasks.values()])
             for length, tasks in scores["tasks"].items()
         }
         for length, mean in means.items():
-            assert [*scores["tasks"][length]] == record["tasks"]
+            assert [*scores["tasks"][length]] == record.run["tasks"]
             assert scores["lengths"][length]["mean"] == pytest.approx(mean)
-            assert scores["lengths"][length]["n"] == len(record["tasks"]) * record["samples"]
+            assert (
+                scores["lengths"][length]["n"] == len(record.run["tasks"]) * record.run["samples"]
+            )
         assert scores["average"]["mean"] == pytest.approx(np.mean(list(means.values())))
 
 
@@ -56,9 +58,9 @@ def test_ruler_is_the_mean_of_its_tasks(model):
 def test_passkeys_by_length_are_those_by_depth(model):
     for record in records(model, "passkey"):
         found = defaultdict(list)
-        for row in record["scores"]["by_depth"]:
+        for row in record.scores["by_depth"]:
             found[row["length"]] += [row["mean"]] * row["n"]
-        by_length = {row["length"]: row for row in record["scores"]["by_length"]}
+        by_length = {row["length"]: row for row in record.scores["by_length"]}
         assert by_length.keys() == found.keys()
         for length, answers in found.items():
             assert by_length[length]["mean"] == pytest.approx(np.mean(answers))
@@ -68,23 +70,22 @@ def test_passkeys_by_length_are_those_by_depth(model):
 @of("open_llm")
 def test_benchmarks_are_the_means_of_their_documents(model):
     for record in records(model, "open_llm"):
-        means = [record["scores"][task]["mean"] for task in record["scores"] if task != "average"]
-        if "average" in record["scores"]:
-            assert record["scores"]["average"]["mean"] == pytest.approx(np.mean(means))
-        for task, documents in record.get("by_document", {}).items():
-            assert record["scores"][task]["mean"] == pytest.approx(
-                100 * np.mean(documents), abs=5e-3
-            )  # rounded
-            assert record["scores"][task]["n"] == len(documents)
+        tasks = dict(record.scores["tasks"])
+        average = tasks.pop("average", None)
+        if average:
+            means = [score["mean"] for score in tasks.values()]
+            assert average["mean"] == pytest.approx(np.mean(means))
+        for task, documents in record.scores["by_document"].items():
+            rounded = pytest.approx(100 * np.mean(documents), abs=5e-3)
+            assert tasks[task]["mean"] == rounded
+            assert tasks[task]["n"] == len(documents)
 
 
 @of("longbench_e")
 def test_longbench_buckets_are_the_means_of_their_tasks(model):
     for record in records(model, "longbench_e"):
-        for bucket, score in record["scores"]["buckets"].items():
+        for bucket, score in record.scores["buckets"].items():
             tasks = [
-                task[bucket]["mean"]
-                for task in record["scores"]["tasks"].values()
-                if bucket in task
+                task[bucket]["mean"] for task in record.scores["tasks"].values() if bucket in task
             ]
             assert score["mean"] == pytest.approx(np.mean(tasks))

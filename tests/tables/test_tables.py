@@ -46,20 +46,18 @@ def everything(recorder, monkeypatch):
         cell | {"method": method, "options": options, "again": False}
         for method, options in settings
     ]
-    recorder.add("time_cost", None, times, factor=3, length=512)
+    recorder.add("time_cost", None, {"rows": times}, factor=3, length=512)
     recorder.learned("yarn", factor=3, better=0.7)
     recorder.facts["factors"] = [2]
     for experiment in ("open_llm", "longbench_e"):
         like = next(
             r
             for f, r in recorder.records.items()
-            if f.startswith(experiment) and "training" not in r
+            if f.startswith(experiment) and "training" not in r["run"]
         )
         for options in ({"n_hat": 10}, {"n_hat": 20}, {"intervals": 10}, {"intervals": 20}):
-            recorder.records[f"{experiment}/{options}.json"] = like | {
-                "method": "dprope",
-                "options": options,
-            }
+            run = like["run"] | {"method": "dprope", "options": options}
+            recorder.records[f"{experiment}/{options}.json"] = like | {"run": run}
     return recorder
 
 
@@ -120,11 +118,18 @@ def test_a_quick_run_is_called_a_sketch_with_its_size_and_has_no_interval_and_no
     recorder = Recorder(tmp_path / folder)
     documents = {"documents": 7, "sha256": "hash"}
     for method, mean in (("pi", 40.0), ("yarn", 50.0)):
-        recorder.add("open_llm", method, {"average": score(mean)}, data={"mmlu": documents})
+        recorder.add(
+            "open_llm", method, {"tasks": {"average": score(mean)}}, data={"mmlu": documents}
+        )
         both = {"mmlu": documents, "arc_challenge": documents}
         tuned = {"steps": 3}
         recorder.add(
-            "open_llm", method, {"average": score(mean)}, seed=0, training=tuned, data=both
+            "open_llm",
+            method,
+            {"tasks": {"average": score(mean)}},
+            seed=0,
+            training=tuned,
+            data=both,
         )
     table = drawn_table("open_llm", recorder.results())
     measured = [cell for block in table.blocks[2:] for row in block.rows for cell in row]

@@ -18,8 +18,19 @@ from experiments.kit.records import RESULTS
 
 def book(*losses, title="A Book"):
     ranges = [{"start": 0, "end": 8192}, {"start": 8192, "end": 16384}]
-    shape = {"length": 16384, "block": 4096, "ranges": ranges, "comparable": ["data", "length"]}
-    return {"data": {title: "hash"}, "blocks": {title: list(losses)}} | shape
+    scores = {"block": 4096, "blocks": {title: list(losses)}, "ranges": ranges}
+    return {
+        "data": {title: "hash"},
+        "length": 16384,
+        "scores": scores,
+        "comparable": ["data", "length"],
+    }
+
+
+def with_blocks(blocks):
+    """A record of several excerpts."""
+    shape = book(0)
+    return shape | {"scores": shape["scores"] | {"blocks": blocks}}
 
 
 def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
@@ -67,7 +78,7 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
         losses = rng.normal(3, 0.5, (texts, 2, 4))
         names = [f"Part {text}{excerpt}" for text in range(texts) for excerpt in ("", " (1)")]
         blocks = dict(zip(names, losses.reshape(-1, 4).tolist()))
-        recorder.add("loss_by_position", method, **book(0, 0, 0, 0) | {"blocks": blocks})
+        recorder.add("loss_by_position", method, **with_blocks(blocks))
         means[method] = losses[:, :, 2:].mean(axis=(1, 2))
     pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
     for score, values in (
@@ -100,7 +111,7 @@ def test_the_seeds_of_one_side_count_against_no_training_and_another_seed(record
         losses = np.random.default_rng(len(seeds)).normal(3, 0.5, (len(seeds), 8))
         for of, by_text in zip(seeds, losses):
             blocks = {f"Book {text}": [0, 0, loss, loss] for text, loss in enumerate(by_text)}
-            recorder.add("loss_by_position", method, seed=of, **book(0) | {"blocks": blocks})
+            recorder.add("loss_by_position", method, seed=of, **with_blocks(blocks))
         sides.append(losses)
     sets = loss_by_position.sets(recorder.results(), 2.0)
     rows = {row.setting.method: row for rows in sets for row in rows.rows}
@@ -114,9 +125,9 @@ def learned_losses(start, factor, where):
     by_seed = []
     for seed in range(3):
         name = f"factors_file=from={start}_s={factor}_seed={seed}.json_s={factor}_books=30.json"
-        run = json.loads((folder / name).read_text())
-        losses = np.array([run["blocks"][title] for title in sorted(run["blocks"])])
-        edge = 1024 // run["block"]
+        scores = json.loads((folder / name).read_text())["scores"]
+        losses = np.array([scores["blocks"][title] for title in sorted(scores["blocks"])])
+        edge = 1024 // scores["block"]
         of_place = losses[:, :edge] if where == "within L" else losses[:, edge:]
         by_seed.append(of_place.mean(axis=1))
     return np.array(by_seed)
@@ -161,17 +172,18 @@ def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field,
     """In whatever order the texts are."""
     losses = {"A": [1, 1, 2, 2], "B": [1, 1, 7, 7]}
     for method, order in (("pi", "AB"), ("yarn", "BA")):
-        record = {"data": dict.fromkeys(order, "hash"), "length": 16384}
-        record["losses"] = {title: losses[title] for title in order}
+        run = {"data": dict.fromkeys(order, "hash"), "length": 16384}
+        run["losses"] = {title: losses[title] for title in order}
         if method == "yarn" and field:
-            record[field] = value
-        of_texts = record.pop("losses")
+            run[field] = value
+        of_texts = run.pop("losses")
         windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in of_texts.items()}
-        shape = book(0) | {"blocks": of_texts, "by_window": windows}
-        recorder.add(experiment, method, [{"length": 16384}], **shape | record)
+        shape = with_blocks(of_texts)
+        shape["scores"] |= {"by_window": windows, "by_length": [{"length": 16384}]}
+        recorder.add(experiment, method, **shape | run)
     with pytest.raises(InputError, match=says) if says else contextlib.nullcontext():
         runs = recorder.results().records(experiment)
-        rows = [Row(Setting.of(run), (run,)) for run in runs]
+        rows = [Row(Setting.of(run.run), (run,)) for run in runs]
         if experiment == "perplexity":
             of = metrics.log_perplexity
             among = Comparison(tuple(rows))

@@ -8,7 +8,7 @@ import pytest
 from analysis.beyond import training
 from core.errors import InputError
 
-YARN = {"seed": 0, "length": 16384, "batch": 1, "steps": 2, "data_sha256": "a", "losses": [3, 2.5]}
+RUN = {"factor": 2, "options": {}, "seed": 0, "length": 16384, "batch": 1, "steps": 2}
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,26 @@ YARN = {"seed": 0, "length": 16384, "batch": 1, "steps": 2, "data_sha256": "a", 
         ({"losses": [3.0, float("nan")]}, "a number in it is NaN"),
         ({"losses": [3.0]}, "1 losses of 2 steps"),
         ({"losses": [3.0], "steps": 1}, "no gap"),
-        ({"data_sha256": "b"}, "other sequences than .*, or in another order"),
-        ({"data_sha256": None}, "does not say 'data_sha256'"),
+        ({"data_facts": {"sha256": "b"}}, "other sequences than .*, or in another order"),
+        ({"data_facts": {}}, "other sequences than .*, or in another order"),
         ({"seed": 1}, "no gap"),
         ({"length": 8192}, "no gap"),
         ({"batch": 2}, "no gap"),
     ],
 )
 def test_only_whole_records_of_the_same_sequences_are_compared(recorder, change, says):
-    for method, fields in (("yarn", YARN), ("pi", YARN | {"losses": [3.5, 2.75]} | change)):
-        record = recorder.add("finetune", method)
-        record.update({name: value for name, value in fields.items() if value is not None})
+    data = {"data_facts": {"sha256": "a"}}
+    recorder.records["finetune/yarn.json"] = {
+        "run": {"method": "yarn"} | RUN,
+        "identity": "hash",
+        "scores": {"losses": [3, 2.5]},
+    } | data
+    losses = change.get("losses", [3.5, 2.75])
+    recorder.records["finetune/pi.json"] = {
+        "run": {"method": "pi"} | RUN | {name: change[name] for name in RUN.keys() & change.keys()},
+        "identity": "hash",
+        "scores": {"losses": losses},
+    } | {"data_facts": change.get("data_facts", data["data_facts"])}
     refused = says and says != "no gap"
     with pytest.raises(InputError, match=says) if refused else contextlib.nullcontext():
         found = training.gaps(recorder.results())

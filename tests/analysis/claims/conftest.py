@@ -29,13 +29,12 @@ class Claimed(Recorder):
         """A record of losses by position on books: one number a book, within L and beyond it."""
         books = {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
         ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-        shape = {"length": 2 * LENGTH, "block": LENGTH, "ranges": ranges}
         self.add(
             "loss_by_position",
             method,
+            {"block": LENGTH, "blocks": books, "ranges": ranges},
             data=dict.fromkeys(books, "hash"),
-            blocks=books,
-            **shape,
+            length=2 * LENGTH,
             **more,
         )
 

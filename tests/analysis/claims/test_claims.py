@@ -133,13 +133,13 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
         claimed.add(
             experiment,
             method,
-            scores if experiment == "longbench_e" else {"average": average},
+            scores if experiment == "longbench_e" else {"tasks": {"average": average}},
             **more,
         )
     gaps = claimed.statements(experiment)
     assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
     for record in claimed.records.values():
-        record["benchmark"] = "a miniature"
+        record["run"]["benchmark"] = "a miniature"
     assert claimed.outcome(experiment) == (NONE, [])
 
 
@@ -152,7 +152,7 @@ def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, ver
         | {"low": value - width, "high": value + width}
         for method, value in (("pi", 1.0), ("clex", 3.0), ("dprope", relative))
     ]
-    claimed.add("time_cost", None, rows)
+    claimed.add("time_cost", None, {"rows": rows})
     assert claimed.outcome("time") == (verdict, [(relative, verdict)])
     assert claimed.outcome("clex_time") == (HOLDS, [(3.0, HOLDS)])
 
@@ -217,7 +217,7 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
         reference,
         *(({option: value}, mean) for value, mean in zip(values, means)),
     ):
-        scores = {"average": score(mean, width)}
+        scores = {"tasks": {"average": score(mean, width)}}
         if experiment == "longbench_e":
             scores = {"buckets": {}, "averages": {"Avg.": score(mean, width)}, "tasks": {}}
         claimed.add(experiment, "dprope", scores, options=setting)

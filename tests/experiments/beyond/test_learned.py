@@ -77,15 +77,18 @@ def whole(inputs, tmp_path_factory):
 
 
 def test_the_record_says_what_was_learned(inputs, whole, call):
-    learned = record(whole)
-    assert len(learned["factors"]) == 8 and learned["length"] == 2 * L
+    whole_record = record(whole)
+    learned = whole_record["scores"]
+    assert len(learned["factors"]) == 8 and whole_record["run"]["length"] == 2 * L
     assert [point["step"] for point in learned["curve"]] == list(
         range(0, learned["steps_made"] + 1, 2)
     )
     assert learned["curve"][-1]["tokens"] == learned["steps_made"] * 2 * L
     assert learned["curve"][0]["all"]["mean"] > learned["curve"][-1]["all"]["mean"]
-    assert {book["title"] for book in learned["data_facts"]["books"]} <= {"one", "two"}
-    assert str(inputs / "data") not in json.dumps(learned)  # what the texts are, not where they lie
+    assert {book["title"] for book in whole_record["data_facts"]["books"]} <= {"one", "two"}
+    assert str(inputs / "data") not in json.dumps(
+        whole_record["run"]
+    )  # what the texts are, not where they lie
     assert len(learned["losses"]) == len(learned["gradient_norms"]) == learned["steps_made"] == 12
     before = {file: file.read_bytes() for file in whole.rglob("*.json*")}
     status, out, _ = call("learned", *line(inputs, whole))
@@ -94,7 +97,7 @@ def test_the_record_says_what_was_learned(inputs, whole, call):
 
 
 def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inputs, whole):
-    learned = record(whole)
+    learned = record(whole)["scores"]
     model = BaseModel(str(inputs / "model")).load()
     file = records.path(whole / "results", "model", "learned", f"from={BASELINE}_s=2_seed=0")
     extend(model, "factors", 2, file=file)
@@ -153,7 +156,7 @@ def test_its_loss_is_scored_once_and_never_on_what_it_learned_from(inputs, whole
     )
     assert call(*given, "--file", file, "--texts", inputs / "held.txt")[0] == 0
     again = tmp_path / file.name
-    again.write_text(json.dumps(record(whole) | {"seconds": 1.0, "environment": {}}))
+    again.write_text(json.dumps(record(whole) | {"environment": {}}))
     status, out, _ = call(*given, "--file", again, "--texts", inputs / "held.txt")
     assert status == 0 and "done already" in out
     status, out, err = call(*given, "--file", file, "--texts", inputs / "data" / "one.txt")

@@ -44,7 +44,7 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
     assert call("loss_by_position", "--model", "toy", "--method", "yarn", "pi", *toy)[0] == 0
     written = records(tmp_path / "results")
     assert set(written) == {"yarn_s=2_books=2", "pi_s=2_books=2"}
-    record = written["yarn_s=2_books=2"]
+    record = written["yarn_s=2_books=2"]["scores"]
     for title in ("one", "two"):
         of_blocks = plain(tmp_path / f"{title}.txt").reshape(16, 128).mean(axis=1)
         assert record["blocks"][title] == pytest.approx(of_blocks, abs=1e-4)
@@ -56,7 +56,7 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
         (1536, 2048),
     ]
     assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
-    assert record["model"]["sha256"].keys() == {"tensors"}
+    assert written["yarn_s=2_books=2"]["run"]["model"]["sha256"].keys() == {"tensors"}
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,11 @@ def test_what_a_server_says_is_what_this_process_says(call, places, tmp_path, lo
     here = record(tmp_path / "here" / "results")
     there = record(at)
     assert journal(at, "toy-yarn") == journal(tmp_path / "here" / "results", "toy-yarn")
-    assert there["scores"] == here["scores"] and there["fingerprints"] == [by.fingerprint]
-    assert (
-        there["engine"] == {"name": {"vllm": "vLLM", "llamacpp": "llama-server"}[owner]}
-        and "engine" not in here
-    )
+    assert there["scores"] == here["scores"] and there["environment"]["fingerprints"] == [
+        by.fingerprint
+    ]
+    name = {"vllm": "vLLM", "llamacpp": "llama-server"}[owner]
+    assert there["run"]["engine"] == {"name": name} and "engine" not in here["run"]
     # llama-server was not measured beside this process with every setting, so its records stand
     # apart.
     assert ("engine" in there["comparable"]) == (owner == "llamacpp")
@@ -102,7 +102,7 @@ def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(call, places, tmp_
             asked = len(by.asked)
             assert call(*command[:-1], tmp_path / other, "--endpoint", by.url)[0] == 0
             assert len(by.asked) == asked + 1 + 4
-    assert record(results)["fingerprints"] == ["vllm-0.2"]
+    assert record(results)["environment"]["fingerprints"] == ["vllm-0.2"]
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def test_a_committed_record_belongs_to_a_chain_of_the_suite(tmp_path, model):
     for file in [*of_model.glob("*/*.json"), *of_model.glob("beyond/*/*.json")]:
         experiment = file.parent.name
         record = json.loads(file.read_text())
-        if experiment not in unnamed and record["method"] != "factors":
-            runs = {(experiment, file.stem), (experiment, records.run_of(record))}
+        if experiment not in unnamed and record["run"]["method"] != "factors":
+            runs = {(experiment, file.stem), (experiment, records.run_of(record["run"]))}
             assert runs & measured, file
             checked += 1
     assert checked > 50

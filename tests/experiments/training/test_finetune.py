@@ -73,12 +73,14 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
     record = json.loads(file.read_text())
     assert record["identity"] == training["identity"]
-    assert record["losses"] == training["losses"]
+    assert record["scores"]["losses"] == training["losses"]
     assert record["scores"]["final_loss"] == training["losses"][-1]
     ran_on = {"device_batch": 2, "accumulated": 2, "attention": "sdpa", "loss": "chunked"}
-    assert record["ran_on"].items() >= ran_on.items()
+    assert record["environment"]["ran_on"].items() >= ran_on.items()
     # and not where it lies
-    assert record["data"] == [[each.name, files.sha256(each)] for each in sorted(books.iterdir())]
+    assert record["run"]["data"] == [
+        [each.name, files.sha256(each)] for each in sorted(books.iterdir())
+    ]
 
     # Again: a lost record is written again, and another run is not taken for this one.
     file.unlink()
@@ -88,7 +90,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     status, out, _ = finetuned(*command, "--device-batch", 1)
     assert status == 0
     assert "done already" in out
-    assert json.loads(file.read_text())["losses"] == training["losses"]
+    assert json.loads(file.read_text())["scores"]["losses"] == training["losses"]
     assert another.exists()
     status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2)
     assert status == 2
@@ -98,7 +100,9 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions
     that a seed gives."""
-    run = json.loads((RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json").read_text())
+    file = RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json"
+    record = json.loads(file.read_text())
+    run = record["run"]
     batch = run["batch"]
     base = BaseModel("tiny")
     loaded = base.load()
@@ -108,7 +112,7 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     rows = torch.stack([data[i]["input_ids"] for i in range(batch)])
     with clex.drawing(model, clex.Draws(run["seed"]), range(batch)), torch.no_grad():
         loss = model(rows, labels=rows, use_cache=False).loss
-    assert loss.item() == pytest.approx(run["losses"][0], rel=2e-6)
+    assert loss.item() == pytest.approx(record["scores"]["losses"][0], rel=2e-6)
 
 
 def signalled(method, step, number, command):

@@ -23,7 +23,7 @@ def test_panels_hold_the_recorded_differences_of_the_best_five():
         )
         assert any(list(line.get_xdata()) == [length] * 2 for line in axes.lines)
         recorded = {
-            row.setting.name: np.array([each["mean"] for each in row.first["buckets"]])
+            row.setting.name: np.array([each["mean"] for each in row.first.scores["buckets"]])
             for row in rows.rows
         }
         for name, line in curves.items():

@@ -14,18 +14,15 @@ BOOKS = [f"Book {index}" for index in range(5)]
 
 
 def losses(within, beyond):
-    """The fields of a record of five books whose losses are these plus 0, 0.001 … 0.004."""
+    """A record of five books whose losses are these plus 0, 0.001 … 0.004."""
     of_book = {
         book: [within + index / 1000, beyond + index / 1000] for index, book in enumerate(BOOKS)
     }
     ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
     return {
         "data": dict.fromkeys(BOOKS, "hash"),
-        "comparable": ["data"],
         "length": 2 * LENGTH,
-        "block": LENGTH,
-        "blocks": of_book,
-        "ranges": ranges,
+        "scores": {"block": LENGTH, "blocks": of_book, "ranges": ranges},
     }
 
 

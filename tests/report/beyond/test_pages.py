@@ -26,7 +26,7 @@ def beyond(record):
 def test_numbers_of_a_page_are_those_of_the_records(view):
     files = records.folder(RESULTS, "smollm2", "loss_by_position")
     runs = [
-        json.loads((files / f"{name}_s=2_books=3.json").read_text())
+        json.loads((files / f"{name}_s=2_books=3.json").read_text())["scores"]
         for name in ("dprope_n-hat=28", "yarn")
     ]
     assert view.loss("DPRoPE (n̂ = 28)").mean == pytest.approx(
@@ -38,7 +38,7 @@ def test_numbers_of_a_page_are_those_of_the_records(view):
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length(view):
     ranked = [name for name, _ in view.ranked()]
-    means = {name: beyond(view.row("loss_by_position", name).first) for name in ranked}
+    means = {name: beyond(view.row("loss_by_position", name).first.scores) for name in ranked}
     assert (
         ranked == sorted(means, key=means.get)
         and {"original", "YaRN", "DPRoPE (t = 0)"} <= means.keys()

@@ -11,9 +11,11 @@ from tests.results.test_identities import RECORDS
 @pytest.mark.parametrize("model", ["tiny", "smollm2"])
 def test_losses_by_range_are_those_of_their_blocks(model):
     for record in results.Results.of(model).records("loss_by_position"):
-        blocks = np.array(list(record["blocks"].values()))
-        for span in (*record["ranges"], *record["buckets"]):
-            scored = blocks[:, span["start"] // record["block"] : span["end"] // record["block"]]
+        blocks = np.array(list(record.scores["blocks"].values()))
+        for span in (*record.scores["ranges"], *record.scores["buckets"]):
+            scored = blocks[
+                :, span["start"] // record.scores["block"] : span["end"] // record.scores["block"]
+            ]
             assert (
                 span["mean"] == pytest.approx(scored.mean(), abs=1e-6) and span["n"] == scored.size
             )
@@ -21,8 +23,10 @@ def test_losses_by_range_are_those_of_their_blocks(model):
 
 def test_a_fine_tuned_models_records_name_its_training_which_may_have_been_repeated():
     trained = {
-        record["identity"] for record in RECORDS.values() if record["experiment"] == "finetune"
+        record["identity"]
+        for record in RECORDS.values()
+        if record["run"]["experiment"] == "finetune"
     }
     for file, record in RECORDS.items():
-        if "training" in record:
-            assert record["training"]["identity"] in trained, file
+        if "training" in record["run"]:
+            assert record["run"]["training"]["identity"] in trained, file

@@ -37,5 +37,5 @@ def test_every_method_is_compared_with_the_best_of_what_was_learned(recorder):
         and "from YaRN" in table.blocks[0].title
     )
     assert "still falling" not in table.caption
-    recorder.records["learned/from=yarn_s=2_seed=0.json"]["converged"] = False
+    recorder.records["learned/from=yarn_s=2_seed=0.json"]["scores"]["converged"] = False
     assert "still falling" in learned.build(recorder.results()).caption

@@ -8,9 +8,8 @@ def test_excerpts_of_one_text_count_as_one(recorder):
     spans = [{"start": a, "end": b} for a, b in ((0, 8192), (8192, 12288), (12288, 16384))]
     for method, more in (("yarn", 0), ("pi", 0.5)):
         moved = {title: [loss + more for loss in each] for title, each in losses.items()}
-        recorder.add(
-            "loss_by_position", method, length=16384, ranges=spans, block=4096, blocks=moved
-        )
+        scores = {"ranges": spans, "block": 4096, "blocks": moved}
+        recorder.add("loss_by_position", method, scores, length=16384)
     (block,) = loss_by_position.build(recorder.results()).blocks
     assert block.header[2:] == (
         "within L",

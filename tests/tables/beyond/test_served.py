@@ -17,10 +17,12 @@ from tables.beyond.served import DROPPED, RIGHT, WRONG, verdict
         (3.4995, 0.4995, "checkpoint", DROPPED),
     ],
 )
-def test_verdicts(loss, position, served, expected):
+def test_verdicts(recorder, loss, position, served, expected):
     """The extended model has a loss of 3 in transformers, the unextended one of 3.5."""
     apart = {
         "transformers": {"of_means": loss - 3.0, "mean": position},
         "unextended": {"of_means": loss - 3.5, "mean": abs(loss - 3.5)},
     }
-    assert verdict({"scores": {"apart_from": apart}, "answer": {"served": served}}) == expected
+    scores = {"apart_from": apart, "answer": {"served": served}}
+    recorder.add("served", "yarn", scores)
+    assert verdict(recorder.results().records("served")[0]) == expected
