@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from core import files
 from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from experiments.kit import records
 from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
 
-_REMEDY = "another version or another hand wrote it; remove it and measure again"
-
 
 class NotMeasured(InputError):
     """There is no record of what is to be shown; the message names the command that makes one."""
-
-
-class Entries(dict):
-    """An object in a record. Looking up a key that it lacks raises an InputError that names the
-    file."""
-
-    file: Path
-
-    def __missing__(self, key: object) -> object:
-        raise InputError(f"{self.file} does not say {key!r}; {_REMEDY}.")
 
 
 @dataclass(frozen=True)
@@ -48,12 +36,12 @@ class Record:
     """
 
     path: Path
-    run: Entries
+    run: dict
     identity: str
-    scores: Entries
-    base: Entries | None = None
+    scores: dict
+    base: dict | None = None
     comparable: tuple[str, ...] = ()
-    data_facts: Entries | None = None
+    data_facts: dict | None = None
     same_selection_as: str = ""
 
     @property
@@ -62,7 +50,7 @@ class Record:
         return self.path.stem
 
     @property
-    def training(self) -> Entries | None:
+    def training(self) -> dict | None:
         """What is known of the training of the model that was measured; None without training."""
         return self.run.get("training")
 
@@ -83,43 +71,10 @@ class Record:
 
 
 def read(file: Path) -> Record:
-    """A record.
-
-    Raises:
-        InputError: the file cannot be read, or is no record.
-    """
-    content = read_entries(file)
+    """A record; InputError if it cannot be read, or is no record."""
+    content = records.read(file)
     parts = {each.name for each in fields(Record)} & content.keys()
-    for name in ("run", "identity", "scores"):
-        content[name]  # refuses a file without it
     return Record(file, **{name: content[name] for name in parts})
-
-
-def read_entries(file: Path) -> Entries:
-    """The JSON object in a file; each object in it is an :class:`Entries`.
-
-    Raises:
-        InputError: the file cannot be read, is no JSON object, or holds a number that is not
-            finite.
-    """
-
-    def entries(pairs: dict) -> Entries:
-        record = Entries(pairs)
-        record.file = file
-        return record
-
-    def not_finite(number: str) -> float:
-        raise ValueError(f"a number in it is {number}")
-
-    try:
-        record = json.loads(
-            file.read_text(encoding="utf-8"), object_hook=entries, parse_constant=not_finite
-        )
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}; {_REMEDY}.") from error
-    if not isinstance(record, Entries):
-        raise InputError(f"{file} is no JSON object; {_REMEDY}.")
-    return record
 
 
 @dataclass(frozen=True)
@@ -184,11 +139,10 @@ class Results:
             raise InputError(
                 f"no model {name} under {folder} (there is {names}); measure something of it first."
             )
-        facts = read_entries(file)
+        facts = records.read_model(file)
         n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
-        extends = list(rope) != ["context_length"]
-        geometry = RopeGeometry(**rope) if extends else None
+        geometry = RopeGeometry(**rope) if "base" in rope else None
         model = Model(
             name,
             facts["title"],
@@ -258,12 +212,11 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
-    training = Path(
-        model, "training.json"
-    )  # a fine-tune has the name of the model that it began with
-    name = (
-        read_entries(training)["scale"] if training.is_file() else Path(os.path.abspath(model)).name
-    )
+    # a fine-tune has the name of the model that it began with
+    training = Path(model, "training.json")
+    name = Path(os.path.abspath(model)).name
+    if training.is_file():
+        name = files.read_json(training, "fine-tune again")["scale"]
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

@@ -39,6 +39,7 @@ class RopeGeometry:
 
     def __post_init__(self) -> None:
         check_number(self.base, "the RoPE base", above=1)
+        object.__setattr__(self, "base", float(self.base))
         check_number(self.attention_factor, "the attention factor", *_FACTORS)
         # As integers, because NumPy does not take 64.0 for a number of dimensions.
         object.__setattr__(

@@ -450,6 +450,7 @@ def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
             run = record["run"] | {"method": method, "options": options}
             twin = records.run_of(run) + file.stem.removeprefix(chain.name)
             same = record | {"run": run, "same_selection_as": file.stem}
+            same["sha256"] = records.content_hash(same)
             files.write_json(file.with_name(f"{twin}.json"), same)
 
 

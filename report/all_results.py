@@ -45,8 +45,10 @@ def _disturbances(measured: Results) -> Iterator[dict]:
     """Of all methods."""
     for factor in measured.model.factors if measured.model.plain else ():
         for setting in disturbance.settings(measured, factor):
-            computed = Score(disturbance.compute(measured.model.plain, setting).average)
-            scores = {"average": computed}
+            computed = disturbance.compute(measured.model.plain, setting)
+            if computed is None:
+                continue
+            scores = {"average": Score(computed.average)}
             yield from _lines(measured, setting, "disturbance", scores, unit="10⁻³ nat")
 
 

@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 from core import files
+from experiments.kit import records
 
 # What stands beside the scores, and how the machine that measured is described.
 _KEPT = ("identity", "base", "comparable", "scores", "same_selection_as")
@@ -22,7 +23,7 @@ _LISTS = {"perplexity": "by_length", "time_cost": "rows"}
 
 def bring_over(record: dict) -> dict:
     """A record in the present form; one that is in it already is returned as it is."""
-    if "run" in record:
+    if "sha256" in record:
         return record
     names = list(record)
     until = names.index("identity")
@@ -45,7 +46,8 @@ def bring_over(record: dict) -> dict:
     if "data_sha256" in record:
         new["data_facts"] = {"sha256": record["data_sha256"]}
     of_machine = {name: record[name] for name in _OF_MACHINE if name in record}
-    return new | {"scores": came_out, "environment": record["environment"] | of_machine}
+    new |= {"scores": came_out, "environment": record["environment"] | of_machine}
+    return new | {"sha256": records.content_hash(new)}
 
 
 def main() -> None:

@@ -387,7 +387,7 @@ class Experiment:
         file = records.path(
             self.results, self.base.folder, "finetune", self.base.provenance["source"]
         )
-        known = file.is_file() and records.read(file).get("identity")
+        known = file.is_file() and records.read(file)["identity"]
         if self.results.resolve() == records.RESULTS and known != training["identity"]:
             raise InputError(
                 f"{file} is not of this fine-tune; give another --results for its evaluations."

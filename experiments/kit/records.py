@@ -11,6 +11,7 @@ A record has these parts:
     scores       what came out
     data_facts   of training: the data
     environment  where, with which software, by which command and in how many seconds
+    sha256       a hash of all but environment: a record that was changed is refused
 
 It is written once, atomically. Only --replace lets another run's record replace it. This module
 needs neither torch nor a model.
@@ -34,12 +35,12 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from core import files, rope
+from core import files, rope, schema
 from core.discovery import later
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import base_models
-from experiments.kit import processes
+from experiments.kit import processes, record_schema
 
 clex = later("core.clex")
 
@@ -49,6 +50,7 @@ OWN = ROOT / "build" / "own" / "results"  # of models of one's own, unless --res
 MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
+_REMEDY = "another version or another hand wrote it; remove it and measure again"
 _PACKAGES = ("torch", "transformers", "numpy")
 # the most numbers of a line and lines that are printed of a record
 _NUMBERS = 10
@@ -134,8 +136,37 @@ def folder(results: Path, model: str, experiment: str) -> Path:
 
 
 def read(file: Path) -> dict:
-    """A record; InputError if it cannot be read."""
-    return files.read_json(file, "remove it and measure again")
+    """A record; the folder that it is in has the name of its experiment.
+
+    Raises:
+        InputError: it cannot be read, holds something else than a record of that experiment, or
+            was changed since it was written.
+    """
+    record = files.read_json(file, _REMEDY)
+    schema.check(record, record_schema.of(file.parent.name), str(file), _REMEDY)
+    if record["sha256"] != content_hash(record):
+        raise InputError(f"{file} is not what was written there; {_REMEDY}.")
+    return record
+
+
+def content_hash(record: dict) -> str:
+    """A hash of a record but for its environment."""
+    left_out = ("environment", "sha256")
+    return identity(**{key: part for key, part in record.items() if key not in left_out})
+
+
+def read_model(file: Path) -> dict:
+    """The facts of a model from its model.json.
+
+    Raises:
+        InputError: it cannot be read, or does not say what it must.
+    """
+    facts = files.read_json(file, _REMEDY)
+    schema.check(facts, record_schema.MODEL, str(file), _REMEDY)
+    geometry = facts["geometry"]
+    if geometry.keys() != {"context_length"}:
+        schema.check(geometry, record_schema.ROPE, str(file), _REMEDY)
+    return facts
 
 
 def stated_options(method: str, options: dict) -> dict:
@@ -176,8 +207,8 @@ def is_done(file: Path, run: dict, replace: bool = False) -> bool:
         files.check_writable(file.parent)
         return False
     there = read(file)
-    if there.get("identity") != identity(**run):
-        what = difference(there.get("run", {}), run) or "another identity"
+    if there["identity"] != identity(**run):
+        what = difference(there["run"], run) or "another identity"
         raise InputError(
             f"{file} records a run with {what}; give another --results, or --replace to replace it."
         )
@@ -248,9 +279,8 @@ def write(file: Path, run: dict, *, seconds: float, of_machine: dict, **parts: o
         parts: the record's other parts, see the top of this module.
     """
     stated = environment() | of_machine | {"seconds": round(seconds, 1)}
-    return files.write_json(
-        file, {"run": run, "identity": identity(**run), **parts, "environment": stated}
-    )
+    record = {"run": run, "identity": identity(**run), **parts, "environment": stated}
+    return files.write_json(file, record | {"sha256": content_hash(record)})
 
 
 def score_lines(scores: dict | list) -> list[str]:
@@ -309,7 +339,7 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
             "give another --results."
         )
     file = Path(results) / files.component(model) / MODEL
-    there = read(file) if file.is_file() else {}
+    there = read_model(file) if file.is_file() else {}
     for fact in ("geometry", "sha256", "revision"):
         if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
             raise InputError(

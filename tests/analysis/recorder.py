@@ -43,6 +43,18 @@ def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
     } | more
 
 
+# What a record must say, of an experiment whose scores are not the point.
+NOTHING = {
+    "passkey": {"by_length": [], "by_depth": []},
+    "ruler": {"lengths": {}, "average": score(0), "tasks": {}},
+    "longbench_e": {"buckets": {}, "averages": {}, "tasks": {}},
+    "open_llm": {"tasks": {}, "by_document": {}},
+    "loss_by_position": {"buckets": []},
+    "served": {"losses": {}, "apart_from": {}},
+    "finetune": {"tokens": 0},
+}
+
+
 class Recorder:
     """Records in memory; :meth:`results` writes all that there are into a folder of its own."""
 
@@ -76,12 +88,7 @@ class Recorder:
         run |= {"method": method, "factor": factor, "options": options or {}}
         if seed is not None:
             run["training"] = {"seed": seed} | run.get("training", {})
-        record = {
-            "run": run,
-            "identity": records.identity(**run),
-            "comparable": list(comparable),
-            "scores": scores or {},
-        }
+        record = {"run": run, "comparable": list(comparable), "scores": scores or {}}
         if data_facts is not None:
             record["data_facts"] = data_facts
         if same_selection_as:
@@ -99,7 +106,15 @@ class Recorder:
             experiment, _, run = file.partition("/")
             path = records.folder(folder, name, experiment) / run
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(record))
+            stated = {"experiment": experiment} | record["run"]
+            whole = record | {
+                "run": stated,
+                "identity": records.identity(**stated),
+                "scores": NOTHING.get(experiment, {}) | record["scores"],
+                "environment": {"seconds": 1.0},
+            }
+            whole["sha256"] = records.content_hash(whole)
+            path.write_text(json.dumps(whole))
         return Results.of(name, folder)
 
     def everything(self, method, options=None, factor=2, seed=None, better=0.0) -> None:
@@ -178,11 +193,7 @@ class Recorder:
                 "converged": converged,
                 "curve": [{"step": 0, "tokens": 0} | point],
             }
-            self.records[f"learned/{name}.json"] = {
-                "run": run,
-                "identity": records.identity(**run),
-                "scores": scores,
-            }
+            self.records[f"learned/{name}.json"] = {"run": run, "scores": scores}
             self.everything(
                 "factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed
             )

@@ -27,19 +27,6 @@ def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
         Results.of(measured.model.name, measured.folder)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        '{"run": {}, "identity": "", "scores": {"mean": -Infinity}}',
-        '{"run": {}, "identity": "", "scores": {"mean": 1}}',
-    ],
-)
-def test_a_broken_record_and_a_key_that_it_lacks_are_refused_with_its_file(tmp_path, content):
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match="run.json.*(-Infinity|does not say 'low')"):
-        results.read(tmp_path / "run.json").scores["low"]
-
-
 @pytest.mark.parametrize("mean", [None, "3", float("inf")])
 def test_a_mean_that_is_no_number_is_no_score(mean):
     with pytest.raises(InputError, match="one of them is incomplete"):

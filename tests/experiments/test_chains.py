@@ -11,7 +11,6 @@ import sys
 import psutil
 import pytest
 
-from core import files
 from core.errors import InputError
 from experiments import base_models, rerun, suites
 from experiments.kit import records
@@ -61,9 +60,10 @@ def committed(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "RESULTS", tmp_path / "committed")
 
     def write(name, seconds, **asked):
-        run = {"method": "yarn", "factor": 2, "options": {}, **asked}
-        record = {"run": run, "environment": {"seconds": seconds}}
-        files.write_json(records.RESULTS / "tiny" / "passkey" / f"{name}.json", record)
+        run = {"experiment": "passkey", "method": "yarn", "factor": 2, "options": {}, **asked}
+        scores = {"by_length": [], "by_depth": []}
+        file = records.RESULTS / "tiny" / "passkey" / f"{name}.json"
+        records.write(file, run, scores=scores, seconds=seconds, of_machine={})
 
     return write
 
@@ -126,9 +126,10 @@ def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(
 def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
     def write(name, options, seed=None):
         training = {} if seed is None else {"training": {"seed": seed}}
-        run = {"method": "dprope", "factor": 2, "options": options, **training}
-        record = {"run": run, "identity": "x", "scores": {}}
-        files.write_json(tmp_path / "perplexity" / f"{name}.json", record)
+        run = {"experiment": "perplexity", "method": "dprope", "factor": 2, "options": options}
+        scores = {"by_length": [{"length": 2048}], "by_window": {}}
+        file = tmp_path / "perplexity" / f"{name}.json"
+        records.write(file, run | training, scores=scores, seconds=1.0, of_machine={})
 
     write("dprope_n-hat=44_s=2_seed=0", {"n_hat": 44}, seed=0)
     write("dprope_n-hat=44_s=2_seed=0_whole", {"n_hat": 44}, seed=0)

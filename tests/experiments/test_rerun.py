@@ -278,10 +278,13 @@ def test_another_model_under_the_name_of_one_that_was_measured_is_refused(call, 
     )
     (tmp_path / "b" / "mine" / "training.json").unlink()
     facts = {
+        "title": "mine",
         "model": "mine",
-        "geometry": {},
+        "geometry": {"context_length": 256},
         "sha256": {"model.safetensors": "another's"},
         "factors": [2],
+        "n_hat": {},
+        "ablated": [],
     }
     files.write_json(tmp_path / "results/mine/model.json", facts)
     status, out, err = call("rerun", "--model", second, *results)

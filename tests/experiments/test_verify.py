@@ -9,8 +9,9 @@ from experiments.kit import records
 from experiments.kit.base_model import BaseModel
 from experiments.kit.records import ROOT
 
+RUN = {"experiment": "copying", "method": "pi", "options": {}, "factor": 2}
 RECORD = {
-    "run": {"options": {}},
+    "run": RUN,
     "identity": "x",
     "scores": {"mean": 1.5, "per": [1.0, 2.0], "name": "a"},
     "environment": {"device": "a", "seconds": 3.0},
@@ -21,9 +22,11 @@ RECORD = {
 def verify(call, tmp_path):
     def run(measured, committed=RECORD, *arguments):
         for folder, record in (("measured", measured), ("results", committed)):
-            file = tmp_path / folder / "tiny" / "passkey" / "a.json"
+            file = tmp_path / folder / "tiny" / "copying" / "a.json"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(record if isinstance(record, str) else json.dumps(record))
+            if isinstance(record, dict):
+                record = json.dumps(record | {"sha256": records.content_hash(record)})
+            file.write_text(record)
         return call("verify", tmp_path / "measured", "--results", tmp_path / "results", *arguments)
 
     return run
@@ -46,7 +49,7 @@ def test_time_and_place_may_differ_and_scores_within_the_tolerance(verify):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"run": {"options": []}},
+        {"run": RUN | {"options": {"n_hat": 40}}},
         {"scores": RECORD["scores"] | {"per": [1.0]}},
         {"scores": RECORD["scores"] | {"mean": None}},
         {"more": 1},

@@ -163,9 +163,9 @@ NAN = float("nan")
         ("data", {"A": "hash", "B": "other"}, "differ in data"),
         ("data", {"A": "hash", "C": "hash"}, "differ in data"),
         ("losses", {"A": [1, 1, 2, 2]}, "other texts|different numbers"),
-        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, NAN, 7]}, "a number in it is NaN"),
-        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, "7", 7]}, "no numbers"),
-        ("losses", {"A": [1, 1, 2, 2], "B": [1]}, "different numbers|no summed loss"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, NAN, 7]}, "it holds NaN"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1, 1, "7", 7]}, "must be a valid number"),
+        ("losses", {"A": [1, 1, 2, 2], "B": [1]}, "different numbers|does not say"),
     ],
 )
 def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field, value, says):

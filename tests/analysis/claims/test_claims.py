@@ -148,8 +148,8 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
 )
 def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, verdict):
     rows = [
-        {"method": method, "options": {}, "phase": "train", "rounds": 100, "relative_to_pi": value}
-        | {"low": value - width, "high": value + width}
+        {"method": method, "options": {}, "phase": "train", "again": False, "rounds": 100}
+        | {"relative_to_pi": value, "low": value - width, "high": value + width}
         for method, value in (("pi", 1.0), ("clex", 3.0), ("dprope", relative))
     ]
     claimed.add("time_cost", None, {"rows": rows})

@@ -20,8 +20,8 @@ from tables.beyond.served import DROPPED, RIGHT, WRONG, verdict
 def test_verdicts(recorder, loss, position, served, expected):
     """The extended model has a loss of 3 in transformers, the unextended one of 3.5."""
     apart = {
-        "transformers": {"of_means": loss - 3.0, "mean": position},
-        "unextended": {"of_means": loss - 3.5, "mean": abs(loss - 3.5)},
+        "transformers": {"of_means": loss - 3.0, "mean": position, "largest": 1.0},
+        "unextended": {"of_means": loss - 3.5, "mean": abs(loss - 3.5), "largest": 1.0},
     }
     scores = {"apart_from": apart, "answer": {"served": served}}
     recorder.add("served", "yarn", scores)

@@ -1,0 +1,107 @@
+"""What a record holds, see :mod:`experiments.kit.records`, by the experiment that wrote it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from core.schema import Count, Number, Schema, Text, Truth, having
+
+_Mean = having({"mean": Number, "low": Number, "high": Number}, {"n": Count})
+_Of_length = having({"length": Count})
+_Found = having({"length": Count, "mean": Number, "low": Number, "high": Number, "n": Count})
+_Found_at = having({"length": Count, "depth": Number, "mean": Number})
+_Between = having({"start": Count, "end": Count})
+_Apart = having({"of_means": Number, "mean": Number, "largest": Number})
+_OF_METHOD = {"method": Text | None, "options": dict[str, Any]}
+_TIME = having(
+    {
+        "method": Text,
+        "options": dict[str, Any],
+        "again": Truth,
+        "phase": Text,
+        "rounds": Count,
+        "relative_to_pi": Number,
+        "low": Number,
+        "high": Number,
+    }
+)
+# The scores of each experiment; one's own may have any.
+_SCORES: dict[str, dict[str, Any]] = {
+    "passkey": {"by_length": list[_Found], "by_depth": list[_Found_at]},
+    "perplexity": {
+        "by_length": Annotated[list[_Of_length], Field(min_length=1)],
+        "by_window": dict[str, tuple[Number, Count]],
+    },
+    "ruler": {
+        "lengths": dict[str, _Mean],
+        "average": _Mean,
+        "tasks": dict[str, dict[str, _Mean]],
+    },
+    "longbench_e": {
+        "buckets": dict[str, _Mean],
+        "averages": dict[str, _Mean],
+        "tasks": dict[str, dict[str, _Mean]],
+    },
+    "open_llm": {"tasks": dict[str, _Mean], "by_document": dict[str, list[Number]]},
+    "loss_by_position": {
+        "block": Annotated[Count, Field(ge=1)],
+        "blocks": dict[str, list[Number]],
+        "ranges": Annotated[list[_Between], Field(min_length=2)],
+        "buckets": list[_Between],
+    },
+    "served": {
+        "losses": dict[str, _Mean],
+        "apart_from": dict[str, _Apart],
+        "answer": having({"served": Text}),
+    },
+    "learned": {
+        "factors": list[Number],
+        "attention_factor": Number,
+        "steps_made": Count,
+        "converged": Truth,
+        "curve": Annotated[list[dict[str, Count | _Mean]], Field(min_length=1)],
+    },
+    "finetune": {"losses": list[Number], "tokens": Count},
+    "time_cost": {"rows": Annotated[list[_TIME], Field(min_length=1)]},
+}
+_NO_METHOD = ("time_cost",)  # which compares several in one run
+
+
+@functools.cache
+def of(experiment: str) -> Schema:
+    """The schema of an experiment's records."""
+    method = {} if experiment in _NO_METHOD else _OF_METHOD
+    stated = {"experiment": Literal[experiment], "factor": Number}
+    parts = {
+        "run": having({**stated, **method}),
+        "identity": Text,
+        "sha256": Text,
+        "scores": having(_SCORES.get(experiment, {})),
+        "environment": having({"seconds": Number}),
+    }
+    beside = {
+        "base": dict[str, Text],
+        "comparable": list[Text],
+        "data_facts": dict[str, Any],
+        "same_selection_as": Text,
+    }
+    return having(parts, beside)
+
+
+# A model's facts; its geometry is ROPE where a method can extend it.
+MODEL = having(
+    {
+        "title": Text,
+        "geometry": having({"context_length": Annotated[Count, Field(ge=1)]}),
+        "factors": list[Annotated[Number, Field(ge=1, le=1e6)]],
+        "n_hat": dict[str, Count],
+        "ablated": list[Text],
+    }
+)
+ROPE = having(
+    {"head_dim": Count, "base": Annotated[Number, Field(le=1e15)], "context_length": Count},
+    {"frequencies": list[Number] | None, "attention_factor": Number, "rope_type": Text},
+)

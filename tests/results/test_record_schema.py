@@ -1,0 +1,118 @@
+"""A record, or a model's facts, in which a value is of another type is refused in one sentence; it
+is never drawn as another number."""
+
+import contextlib
+import copy
+import json
+
+import pytest
+
+from analysis import results
+from analysis.beyond import training
+from analysis.results import NotMeasured, Results
+from core.errors import InputError
+from experiments.kit import records
+from experiments.kit.records import MODEL, RESULTS
+from report import all_results
+from tables.kit.draw import table
+from tests.results.test_identities import RECORDS
+
+REMOVED = object()
+OTHERS = {
+    "null": None,
+    "word": "word",
+    "list": [],
+    "object": {},
+    "infinity": float("inf"),
+    "beyond": 10**20,
+    "removed": REMOVED,
+}
+# One record of each experiment of a model, which is enough for its table.
+SAMPLES = {}
+for file, record in RECORDS.items():
+    if "same_selection_as" not in record:
+        SAMPLES.setdefault(record["run"]["experiment"], file)
+
+
+def places(value, at=()):
+    """The keys of a JSON value, of those that hold alike things the first two, and in them."""
+    keys = []
+    if isinstance(value, dict):
+        keys = list(value) if len(at) < 2 else list(value)[:2]
+    elif isinstance(value, list):
+        keys = range(min(len(value), 1))
+    for key in keys:
+        yield (*at, key)
+        yield from places(value[key], (*at, key))
+
+
+def changed(content, at, value):
+    content = copy.deepcopy(content)
+    *outer, last = at
+    inside = content
+    for key in outer:
+        inside = inside[key]
+    if value is REMOVED:
+        del inside[last]
+    else:
+        inside[last] = value
+    return content
+
+
+def shown(folder, experiment):
+    """All that is printed of a folder's records, or the sentence that refuses them."""
+    results._read.cache_clear()
+    drawn = None
+    try:
+        measured = Results.of("mine", folder)
+        for name in measured.experiments():
+            measured.records(name)
+        gaps = training.gaps(measured)
+        lines = all_results.table(folder)
+        with contextlib.suppress(NotMeasured):
+            drawn = table(experiment, measured)
+    except InputError as error:
+        assert "\n" not in str(error)
+        return str(error)
+    return str(gaps), lines, str(drawn)
+
+
+def write(file, content):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content))
+
+
+def changes(content):
+    """(place, kind, content) of each change."""
+    for at in places(content):
+        for kind, value in OTHERS.items():
+            other = changed(content, at, value)
+            if other != content:
+                yield at, kind, other
+
+
+@pytest.mark.parametrize("experiment", SAMPLES)
+def test_a_record_that_was_changed_is_refused(tmp_path, experiment):
+    """Where a value is of another type, by its key."""
+    committed = SAMPLES[experiment]
+    facts = json.loads((RESULTS / committed.relative_to(RESULTS).parts[0] / MODEL).read_text())
+    write(tmp_path / "mine" / MODEL, facts)
+    file = records.folder(tmp_path, "mine", experiment) / committed.name
+    write(file, RECORDS[committed])
+    assert not isinstance(shown(tmp_path, experiment), str)
+    for at, kind, other in changes(RECORDS[committed]):
+        write(file, other)
+        found = shown(tmp_path, experiment)
+        if at[0] != "environment":
+            assert isinstance(found, str) and file.stem in found, (at, kind)
+        if at in ((part,) for part in ("run", "scores")) and kind != "infinity":
+            assert at[0] in found, (at, kind)
+
+
+def test_a_models_facts_of_another_type_are_refused(tmp_path):
+    facts = json.loads((RESULTS / "tiny" / MODEL).read_text())
+    for at, kind, other in changes(facts):
+        write(tmp_path / "mine" / MODEL, other)
+        found = shown(tmp_path, "disturbance")
+        if kind == "null" and at[0] not in ("model", "sha256"):
+            assert isinstance(found, str) and str(at[-1]) in found, (at, kind)
