@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -45,6 +46,13 @@ class Method:
     label: Callable[[dict], str | None] | None = None
     by_length: bool = False
     styles: tuple[Style, ...] = ()
+
+    @property
+    def about(self) -> str:
+        """What it does: the first sentences of its docstring, in a line."""
+        text = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
+        text = re.sub(r":\w+:`([^`]*)`", r"\1", text)  # a docstring's cross-references
+        return " ".join(text.split())
 
     @property
     def needs(self) -> tuple[str, ...]:

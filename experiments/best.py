@@ -1,6 +1,6 @@
 """Which method suits a model: its loss on your texts under every method that needs no training.
 
-    python -m experiments.beyond.best --model PATH_OR_NAME --factor 2 --texts FILES
+    python -m experiments.best --model PATH_OR_NAME --factor 2 --texts FILES
 
 The first L' tokens of each text are scored within L and beyond it. The methods are printed by their
 loss beyond L, and then the command that extends the model by the best. Methods that these texts do
@@ -39,7 +39,7 @@ EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 
 
 def main() -> None:
-    parser = command_line.parser(__doc__, prog="python -m experiments.beyond.best")
+    parser = command_line.parser(__doc__, prog="python -m experiments.best")
     base_models.add_argument(parser, required=True)
     command_line.add_factor_argument(parser)
     command_line.add_dtype_argument(parser)
@@ -81,7 +81,7 @@ def main() -> None:
     count = "1 text" if len(books) == 1 else f"{len(books)} texts"
     scored = f"{count} of {length:,} tokens, L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
-    print(f"python -m experiments.extend {shlex.join(command)}")
+    print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
 def different(books: list[texts.Book]) -> list[texts.Book]:
@@ -140,12 +140,14 @@ def ranked(rows: Sequence[dict]) -> list[dict]:
 
 def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
-    lines = [f"{'method':24}  within L  beyond L  minus the least"]
+    lines = [f"{'method':28}  within L  beyond L  minus the least"]
     for row in rows:
-        interval = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+        alone = row is rows[0] or row["low"] is None
+        interval = "" if alone else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
         within = np.mean(row["within"])
         beyond = np.mean(row["beyond"])
-        lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
+        name = command_line.padded(label(row), 28)
+        lines.append(f"{name}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
     return "\n".join(lines)
 
 
@@ -168,8 +170,7 @@ def verdict(rows: Sequence[dict]) -> str:
 
 def label(row: dict) -> str:
     """A setting in words."""
-    method, options = row["setting"]
-    return " ".join([method, *(f"{name}={value}" for name, value in options.items())])
+    return command_line.in_words(*row["setting"])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from core import rope
 from core.extend import extend
-from experiments.beyond.best import ranked, verdict
+from experiments.best import ranked, verdict
 from tests.models import byte_tokenizer, checkpoint, token_losses
 
 L = 64
@@ -37,7 +37,9 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
     books = [inputs / f"{number}.txt" for number in range(3)]
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
     assert status == 0, err
-    rows = re.findall(r"^(\S+)(?: n_hat=(\d+))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE)
+    rows = re.findall(
+        r"^(\S+)(?: at (?:n̂ = (\d+)|t = 0))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
+    )
     ready = {name for name, method in rope.METHODS.items() if method.ready}
     assert {method for method, *_ in rows} == ready and len(rows) == len(
         ready
