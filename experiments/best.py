@@ -60,22 +60,14 @@ def main() -> None:
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
     model = base.load(base.chosen_dtype(arguments.dtype))
-    losses = []
+    rows = []
     for method, options in tqdm(settings, unit="method"):
         extend.extend(model, method, factor, **options)
-        losses.append(
-            np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
-        )
-    rows = ranked(
-        [
-            {
-                "setting": setting,
-                "within": of_setting[:, :context_length].mean(axis=1),
-                "beyond": of_setting[:, context_length:].mean(axis=1),
-            }
-            for setting, of_setting in zip(settings, losses)
-        ]
-    )
+        losses = np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
+        within = losses[:, :context_length].mean(axis=1)
+        beyond = losses[:, context_length:].mean(axis=1)
+        rows.append({"setting": (method, options), "within": within, "beyond": beyond})
+    rows = ranked(rows)
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
     count = "1 text" if len(books) == 1 else f"{len(books)} texts"
@@ -124,17 +116,15 @@ def ranked(rows: Sequence[dict]) -> list[dict]:
         rows: {"beyond", …}, the loss of each text [texts].
 
     Returns:
-        the rows with "gap", "low" and "high" in nats (None without an interval), and "level".
+        the rows with "gap" and "half", half the width of its interval, in nats (0 without one),
+        and with "level".
     """
     rows = sorted(rows, key=lambda row: np.mean(row["beyond"]))
     for row in rows:
         gaps = np.subtract(row["beyond"], rows[0]["beyond"])
-        half = students_half(gaps) if len(gaps) >= LEAST_TEXTS else None
         row["gap"] = float(gaps.mean())
-        row["low"], row["high"] = (
-            (None, None) if half is None else (row["gap"] - half, row["gap"] + half)
-        )
-        row["level"] = row["gap"] < EQUAL or (half is not None and row["low"] <= 0)
+        row["half"] = students_half(gaps) if len(gaps) >= LEAST_TEXTS else 0.0
+        row["level"] = row["gap"] < max(row["half"], EQUAL)
     return rows
 
 
@@ -142,30 +132,26 @@ def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
     lines = [f"{'method':28}  within L  beyond L  minus the least"]
     for row in rows:
-        alone = row is rows[0] or row["low"] is None
-        interval = "" if alone else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+        name = command_line.padded(label(row), 28)
         within = np.mean(row["within"])
         beyond = np.mean(row["beyond"])
-        name = command_line.padded(label(row), 28)
-        lines.append(f"{name}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
+        gap = row["gap"]
+        half = row["half"]
+        interval = f" [{gap - half:+.4f}, {gap + half:+.4f}]" if half else ""
+        lines.append(f"{name}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
     return "\n".join(lines)
 
 
 def verdict(rows: Sequence[dict]) -> str:
     """What a ranking says of its first setting."""
-    few = len(rows[0]["beyond"]) < LEAST_TEXTS
-    caution = (
-        f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
-        if few
-        else ""
-    )
-    others = ", ".join(label(row) for row in rows[1:] if row["level"])
-    if not others:
-        return f"{label(rows[0])} has the least loss beyond L.{caution}"
-    return (
-        f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are "
-        f"{others}.{caution}"
-    )
+    best = label(rows[0])
+    level = ", ".join(label(row) for row in rows[1:] if row["level"])
+    said = f"{best} has the least loss beyond L."
+    if level:
+        said = f"A tie: {best} has the least loss beyond L, and level with it are {level}."
+    if len(rows[0]["beyond"]) < LEAST_TEXTS:
+        said += f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
+    return said
 
 
 def label(row: dict) -> str:

@@ -1,6 +1,6 @@
 """Extend your own model without training, and write it as a stock Hugging Face checkpoint.
 
-    python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
+    python -m experiments.extend --model PATH_OR_NAME --method yarn --factor 2 --output DIR
 
 It prints the decision for every dimension pair with its wavelength in tokens, and the averaged
 disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output
@@ -80,10 +80,6 @@ def main() -> None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
-    if not Path(arguments.model).is_file():
-        raise InputError(
-            f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint."
-        )
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -50,9 +49,8 @@ class Method:
     @property
     def about(self) -> str:
         """What it does: the first sentences of its docstring, in a line."""
-        text = (inspect.getdoc(self.function) or "").partition("\n\n")[0]
-        text = re.sub(r":\w+:`([^`]*)`", r"\1", text)  # a docstring's cross-references
-        return " ".join(text.split())
+        text = inspect.getdoc(self.function) or ""
+        return " ".join(text.partition("\n\n")[0].split())
 
     @property
     def needs(self) -> tuple[str, ...]:

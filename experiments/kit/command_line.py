@@ -246,8 +246,7 @@ def _explanation(option: rope.Option) -> str:
     """What a method's option does, after the methods that take it, in lines."""
     shown = " ".join(option.default) if option.several else option.default
     default = f" (default {shown})" if shown not in (None, False, "") else ""
-    text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-    return textwrap.fill(f"{', '.join(option.methods)}: {text}{default}")
+    return textwrap.fill(f"{', '.join(option.methods)}: {option.text}{default}")
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:

@@ -80,7 +80,7 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
         low, high = stats.ttest_1samp(
             np.subtract(row["beyond"], losses["b"]), 0
         ).confidence_interval()
-        assert (row["low"], row["high"]) == pytest.approx((low, high))
+        assert (row["gap"] - row["half"], row["gap"] + row["half"]) == pytest.approx((low, high))
     assert verdict(rows).startswith("A tie")
     few = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
     assert [row["level"] for row in few] == [True, True, False] and "chance" in verdict(few)
