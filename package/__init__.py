@@ -44,11 +44,12 @@ def __dir__() -> list[str]:
 
 def main() -> None:
     """The command `dprope`, which hands over to a script of experiments/."""
-    # The scripts import core, eval and experiments, which lie in this folder.
-    sys.path.insert(0, str(Path(__file__).parent))
+    # The scripts import core, eval and experiments, which lie in one folder.
+    core = importlib.import_module(f"{__name__}.core")
+    sys.path.insert(0, str(Path(core.__file__).parents[1]))
     command_line = importlib.import_module("experiments.kit.command_line")
 
-    def command() -> None:
+    def handed_over() -> None:
         name = sys.argv[1] if len(sys.argv) > 1 else "--help"
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
@@ -61,4 +62,4 @@ def main() -> None:
         else:
             raise command_line.UsageError(f"there is no command {name!r}; see dprope --help.")
 
-    command_line.run(command)
+    command_line.run(handed_over)
