@@ -45,10 +45,12 @@ def main() -> None:
     method = arguments.method
     factor = arguments.factor
     options = command_line.method_options(arguments, method)
+    setting = f"{command_line.in_words(method, options)}, s = {factor:g}"
     if arguments.output:
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
-        print(f"written: {extended_gguf(arguments, method, factor, **options)}")
+        written = extended_gguf(arguments, method, factor, **options)
+        print(f"{setting}\nwritten: {written}")
         return
     base = base_model.BaseModel(arguments.model)
     geometry = base.stated_geometry
@@ -63,7 +65,7 @@ def main() -> None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
     scaling = scale(geometry, method, factor, **options)
-    print(f"{command_line.in_words(method, options)}, s = {factor:g}")
+    print(setting)
     print(decision_table(geometry, scaling, factor, **counted))
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
@@ -80,6 +82,10 @@ def main() -> None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
+    if not Path(arguments.model).is_file():
+        raise InputError(
+            f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint."
+        )
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError(
