@@ -1,9 +1,15 @@
-"""The wheel's packages: core/ as `dprope`, with every package below it. The rest is in
-pyproject.toml."""
+"""The wheel's packages: package/ as `dprope`, and in it core/, eval/ and experiments/. The rest is
+in pyproject.toml."""
 
 from setuptools import find_packages, setup
 
+PARTS = "core", "eval", "experiments"
+
 setup(
-    package_dir={"dprope": "core"},
-    packages=["dprope", *(f"dprope.{name}" for name in find_packages("core"))],
+    package_dir={"dprope": "package", **{f"dprope.{part}": part for part in PARTS}},
+    packages=[
+        "dprope",
+        *(f"dprope.{part}" for part in PARTS),
+        *(f"dprope.{part}.{name}" for part in PARTS for name in find_packages(part)),
+    ],
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.rope import Method
 
 STATES = ((False, "without training"), (True, "fine-tuned"))
-SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
+SYMBOLS = roles.SYMBOLS
 AS_IT_IS = "as it is"  # a checkpoint that no method here extended
 
 

@@ -44,7 +44,10 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     Args:
         model: a causal language model with a stock rotary embedding (Llama, Mistral, Qwen,
             GPT-NeoX, …).
-        method, factor, options: see :func:`core.rope.scale`.
+        method: one of those that `dprope.methods()` names.
+        factor: s = L'/L > 1.
+        options: the method's own, such as ``n_hat=40`` of ``"dprope"``, which else has t = 0;
+            `dprope extend --help-methods` explains all.
 
     Returns:
         the same model, with its rotary embedding and configuration changed.
@@ -128,7 +131,7 @@ def extend_checkpoint(
     Args:
         source: the directory of a Hugging Face checkpoint.
         directory: must not exist; an interruption leaves nothing there.
-        method, factor, options: see :func:`core.rope.scale`.
+        method, factor, options: as for :func:`extend`.
 
     Returns:
         `directory`.

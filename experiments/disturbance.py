@@ -161,9 +161,9 @@ def main() -> None:
             if not options and (method, factor) in printed:
                 float32 = of_method(geometry, method, factor, options, FLOAT32)
                 averages += [float32.average, printed[method, factor]]
-            name = " ".join([method, *(f"{option}={value}" for option, value in options.items())])
+            name = command_line.padded(command_line.in_words(method, options), 28)
             numbers = " ".join(f"{average:10.2f}" for average in averages)
-            lines.append(f"{name:28} {released.interpolated:10} {numbers}")
+            lines.append(f"{name} {released.interpolated:10} {numbers}")
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 
@@ -177,8 +177,12 @@ def model_of(name: str) -> Model:
 
 
 def published() -> dict[tuple[str, float], float]:
-    """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor."""
-    with open(records.RESULTS / "paper" / "disturbance.csv", encoding="utf-8") as file:
+    """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor; none
+    where they were not installed."""
+    table = records.RESULTS / "paper" / "disturbance.csv"
+    if not table.is_file():
+        return {}
+    with open(table, encoding="utf-8") as file:
         return {
             (row["method"], float(row["factor"])): float(row["disturbance_e3"])
             for row in csv.DictReader(file)

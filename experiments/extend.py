@@ -1,11 +1,11 @@
 """Extend your own model without training, and write it as a stock Hugging Face checkpoint.
 
-    python -m experiments.extend --model PATH_OR_NAME --method dprope --factor 2 --output DIR
+    python -m experiments.extend --model PATH_OR_NAME --method yarn --factor 2 --output DIR
 
 It prints the decision for every dimension pair with its wavelength in tokens, and the averaged
 disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output
 nothing is exported. It prints how engines serve the checkpoint's own files as extended, without a
-copy. `python -m experiments.beyond.best` says which method suits a model.
+copy. `python -m experiments.best` says which method suits a model.
 
 The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file,
 quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no
@@ -44,11 +44,13 @@ def main() -> None:
     arguments = parser.parse_args()
     method = arguments.method
     factor = arguments.factor
-    options = command_line.method_options(arguments)
+    options = command_line.method_options(arguments, method)
+    setting = f"{command_line.in_words(method, options)}, s = {factor:g}"
     if arguments.output:
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
-        print(f"written: {extended_gguf(arguments, method, factor, **options)}")
+        written = extended_gguf(arguments, method, factor, **options)
+        print(f"{setting}\nwritten: {written}")
         return
     base = base_model.BaseModel(arguments.model)
     geometry = base.stated_geometry
@@ -61,11 +63,10 @@ def main() -> None:
         print(f"note: it was extended before; this starts anew from its first {length}.")
     if geometry.frequencies is not None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
-    settings = {
-        "intervals": arguments.intervals or 360,
-        "convention": arguments.convention or "released",
-    }
-    print(decision_table(geometry, scale(geometry, method, factor, **options), factor, **settings))
+    counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
+    scaling = scale(geometry, method, factor, **options)
+    print(setting)
+    print(decision_table(geometry, scaling, factor, **counted))
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
@@ -129,7 +130,7 @@ def decision_table(
     others = f", {between} divided by other numbers" if between else ""
     lines.append(
         f"\ncontext {length:,} → {longer:,} tokens (s = {factor:g}), "
-        f"{count} of {geometry.head_dim} dimensions interpolated by s (n̂ = {count}){others}"
+        f"{count} of {geometry.head_dim} dimensions interpolated by s{others}"
     )
     lines.append(
         f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "

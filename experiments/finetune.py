@@ -4,9 +4,9 @@
     python -m experiments.finetune --model llama2-13b --method yarn --factor 4 --dry-run --gpus 8
 
 The first command trains as the model's suite does, else on sequences of L' = s·L tokens with the
-base model's settings. The llama2 models have the paper's settings, including n̂ (--threshold 0
-trains DPRoPE at t = 0 instead), and so has a model of your own but for n̂. The second command only
-prints what a run needs.
+base model's settings; those of the llama2 models and of a model of your own are the paper's. DPRoPE
+is the formula's, t = 0; the paper's experiments fine-tune it with --n-hat 80 at s = 2 and 64 at
+s = 4. The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to
 checkpoints/MODEL/RUN, which every evaluation takes as --model. Its record goes to
@@ -150,7 +150,8 @@ class FineTune(Experiment):
         name = records.run_name(method, self.factor, options, given.seed, rate)
         first = processes.rank()[0] == 0
         if first:
-            print(f"run           {name}", flush=True)
+            print(f"run           {name}")
+            print(f"method        {command_line.in_words(method, options)}", flush=True)
         if given.dry_run:
             sizes = budget.sizes(self.base.architecture)
             gpus = given.gpus or torch.cuda.device_count()
@@ -237,8 +238,7 @@ class FineTune(Experiment):
         return any(chain.name == name for part in parts for chain in part(suite))
 
     def setting(self) -> tuple[str, dict]:
-        """The method and its options: the base model's if the command line does not say which pairs
-        to choose."""
+        """The method and its options."""
         if len(self.arguments.method) > 1:
             raise InputError("a checkpoint is fine-tuned with one method; give --method one name.")
         ((method, options),) = command_line.chosen_methods(self.arguments)
@@ -250,25 +250,9 @@ class FineTune(Experiment):
                 )
             rope.scale(self.base.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
             return method, {}
-        rope.scale(
-            self.base.geometry, method, self.factor, **options
-        )  # refuses a bad method, factor or option
-        if "threshold" in options and options["threshold"] == rope.method_options(method).get(
-            "threshold"
-        ):
-            return method, {
-                key: value for key, value in options.items() if key != "threshold"
-            }  # the default
-        origin = self.base.origin
-        at_n_hat = (
-            origin
-            and origin.trains_n_hat
-            and method == rope.PROPOSED
-            and self.factor in origin.n_hat
-        )
-        if not at_n_hat or {"threshold", "n_hat"} & options.keys():
-            return method, options
-        return method, {"n_hat": origin.n_hat[self.factor]} | options
+        # refuses a bad method, factor or option
+        rope.scale(self.base.geometry, method, self.factor, **options)
+        return method, options
 
     @property
     def learns(self) -> bool:

@@ -30,6 +30,13 @@ COMMANDS = (
     "experiments.disturbance --model mine --method dprope",
 )
 
+# What README supposes: a model that transformers loaded.
+LOADED = """
+from transformers import AutoModelForCausalLM, AutoTokenizer
+model = AutoModelForCausalLM.from_pretrained("mymodel")
+tokenizer = AutoTokenizer.from_pretrained("mymodel")
+"""
+
 
 def python_blocks(page):
     return [
@@ -72,8 +79,7 @@ def copy(tmp_path_factory):
         file = re.match(r"# (\S+)\n", block)
         (folder / file[1]).write_text(block[file.end() :])
     (readme,) = python_blocks("README.md")  # the package is built and installed by test_package.py
-    readme = readme.replace("dprope.extend", "core.extend").replace("Qwen/Qwen2.5-0.5B", "mymodel")
-    readme = readme.replace("n_hat=40", "n_hat=10")  # 5/8 of its 16 dimensions a head
+    readme = LOADED + readme.replace("from dprope", "from core.extend")
     steps = {"README": functools.partial(exec, readme, {})}
     steps |= {command: functools.partial(run, *command.split()) for command in COMMANDS}
     for library in ("matplotlib.pyplot", "pandas", "scipy.stats"):  # once for all steps
@@ -105,5 +111,5 @@ def test_what_is_added_is_shown_by_all_that_shows_its_kind(copy):
     ]
     assert len(scores) == 2 and all(0 < each["digits"]["mean"] < 1 for each in scores)
     assert "dprope" in moved.lower()
-    exported = json.loads((folder / "qwen-extended/config.json").read_text())
+    exported = json.loads((folder / "DIR/config.json").read_text())
     assert exported["max_position_embeddings"] == 2048

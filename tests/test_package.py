@@ -1,5 +1,4 @@
-"""core/ as the package dprope: built into a wheel, installed apart, and used far from this
-checkout."""
+"""The package dprope: built into a wheel, installed apart, and used far from this checkout."""
 
 import functools
 import shutil
@@ -8,44 +7,45 @@ import sys
 import zipfile
 from email.parser import Parser
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
+from core import rope
 from experiments.kit.records import ROOT
+from tests.models import checkpoint
 from tests.test_documented import outcome
 from tests.test_project import imported
 
-# A random Llama is extended, exported and loaded again; prints where dprope lies and which other
-# modules came along.
-PROGRAM = """
+PARTS = "core", "eval", "experiments"
+# A random Llama is extended, exported and loaded again.
+LIBRARY = """
+import pydoc
 import sys
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM
 
 import dprope
-from dprope import rope
-from dprope.extend import export, extend, extend_checkpoint
+from dprope import export, extend, extend_checkpoint
 
-torch.manual_seed(0)
-sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=1)
-sizes |= dict(num_attention_heads=2, vocab_size=64)
-model = LlamaForCausalLM(LlamaConfig(**sizes, max_position_embeddings=64)).eval()
-model.save_pretrained("base")
-extend(model, rope.PROPOSED, factor=2)
+model = AutoModelForCausalLM.from_pretrained("base").eval()
+extend(model, "dprope", factor=2)
 export(model, "extended")
-extend_checkpoint("base", "on_disk", rope.PROPOSED, 2)
-ids = torch.arange(100)[None] % 64
+extend_checkpoint("base", "on_disk", "dprope", 2)
+ids = torch.arange(200)[None] % 64
 with torch.inference_mode():
     wanted = model(ids).logits
     for directory in ("extended", "on_disk"):
         loaded = AutoModelForCausalLM.from_pretrained(directory).eval()
-        assert loaded.config.max_position_embeddings == 128
+        assert loaded.config.max_position_embeddings == 256
         assert torch.equal(loaded(ids).logits, wanted), directory
 assert dprope.__file__.startswith(sys.path[0])
 loaded = {name.partition(".")[0] for name in sys.modules}
 assert not loaded & {"core", "eval", "experiments", "analysis"}
+shown = pydoc.plain(pydoc.render_doc(dprope))
+assert all(f"{name}(" in shown for name in ("export", "extend", "extend_checkpoint", "methods"))
 """
 
 
@@ -57,7 +57,9 @@ def wheel(tmp_path_factory):
     source.mkdir()
     for name in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "core", source / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("package", *PARTS):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
     options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--wheel-dir", folder)
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, source], check=True, capture_output=True
@@ -66,37 +68,72 @@ def wheel(tmp_path_factory):
     return built
 
 
-def test_it_holds_the_files_of_core_as_they_are(wheel):
+@pytest.fixture
+def installed(wheel, tmp_path):
+    """A folder with what an installer makes of a wheel of Python alone, a checkpoint and a text."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    checkpoint(tmp_path / "base")
+    (tmp_path / "text.txt").write_text("a text of some words " * 20)
+    return tmp_path
+
+
+def test_it_holds_the_files_as_they_are(wheel):
     with zipfile.ZipFile(wheel) as opened:
         held = {name: opened.read(name) for name in opened.namelist() if name.endswith(".py")}
-    core = {
-        f"dprope/{file.relative_to(ROOT / 'core')}": file.read_bytes()
-        for file in (ROOT / "core").rglob("*.py")
+        (points,) = (name for name in opened.namelist() if name.endswith("/entry_points.txt"))
+        assert "dprope = dprope:main" in opened.read(points).decode()
+    files = {
+        f"dprope/{file.relative_to(ROOT)}": file.read_bytes()
+        for part in PARTS
+        for file in (ROOT / part).rglob("*.py")
     }
-    assert held == core
+    files["dprope/__init__.py"] = (ROOT / "package" / "__init__.py").read_bytes()
+    assert held == files
 
 
-def test_it_extends_a_model_without_this_checkout(wheel, tmp_path):
-    """In a process that has the libraries of this one; from what an installer makes of a wheel of
-    Python alone."""
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    status, output = outcome(tmp_path, functools.partial(exec, PROGRAM, {}))
+def test_it_extends_a_model_without_this_checkout(installed):
+    """In a process that has the libraries of this one."""
+    status, output = outcome(installed, functools.partial(exec, LIBRARY, {}))
     assert status == 0, output
 
 
-def test_it_names_what_core_imports(wheel):
-    """Of the modules that core imports, each is Python's own, its own, or of a package that it
+def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(wheel, installed):
+    """Of the modules that are loaded, each is Python's own, its own, or of a package that it
     requires."""
+    used = set()
+
+    def command(*words):
+        def work():
+            import dprope
+
+            sys.argv = ["dprope", *words]
+            dprope.main()
+            files = [getattr(module, "__file__", None) for module in sys.modules.values()]
+            print(*(f"file {file}" for file in files if str(installed) in str(file)), sep="\n")
+
+        status, output = outcome(installed, work)
+        used.update(line[5:] for line in output.splitlines() if line.startswith("file "))
+        return status, output
+
+    status, output = command("methods")
+    assert status == 0 and {line.split()[0] for line in output.splitlines()} >= set(rope.METHODS)
+    status, output = command("best", "--model", "base", "--texts", "text.txt", "--no-bos")
+    (line,) = (line for line in output.splitlines() if line.startswith("dprope extend "))
+    assert status == 0 and "python -m" not in output, output
+    extending = line.replace("DIR", "extended").split()[1:]
+    assert command(*extending)[0] == 0 and (installed / "extended" / "config.json").is_file()
+    status, output = command("disturbance", "--model", "llama2-7b", "--method", "dprope")
+    assert status == 0 and "dprope at t = 0" in output, output
+    status, output = command("perplexity")
+    assert status == 2 and "there is no command 'perplexity'" in output
+
     with zipfile.ZipFile(wheel) as opened:
         (metadata,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
         fields = Parser().parsestr(opened.read(metadata).decode())
     listed = map(Requirement, fields.get_all("Requires-Dist"))
     required = {each.name for each in listed if "extra" not in str(each.marker)}
-    names = {
-        name.partition(".")[0] for file in (ROOT / "core").rglob("*.py") for name in imported(file)
-    }
-    packages = packages_distributions()
-    needed = {
-        packages[name][0] for name in names - sys.stdlib_module_names - {""}
-    }  # relative ones begin with a dot
+    files = {*map(Path, used), *(installed / "dprope" / "core").rglob("*.py")}
+    names = {name.partition(".")[0] for file in files for name in imported(file)}
+    outside = names - sys.stdlib_module_names - {"", "dprope", *PARTS}  # relative: begins with dots
+    needed = {packages_distributions()[name][0] for name in outside}
     assert needed == required if (ROOT / "core" / "beyond").is_dir() else needed <= required

@@ -4,7 +4,6 @@ licence."""
 from __future__ import annotations
 
 import contextlib
-import inspect
 import re
 from pathlib import Path
 
@@ -131,7 +130,7 @@ def write(
         before=before(extension.get("scaled", {}).get("rope_type", "default")),
         title=method.title,
         method=method.name,
-        about=" ".join((inspect.getdoc(method.function) or "").partition("\n\n")[0].split()),
+        about=method.about,
         settings=options or "its defaults",
         rope_type=rope_parameters(text)["rope_type"],
         weights="those of the base model, unchanged"

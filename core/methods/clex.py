@@ -26,7 +26,7 @@ def clex(
     geometry: RopeGeometry, factor: float, *, weights: str | os.PathLike | None = None
 ) -> RopeScaling:
     """CLEX (Chen et al. 2023) at t = ⌈s⌉; in a model, the scale follows the input's length, see
-    :mod:`core.clex`.
+    core/clex.
 
     Args:
         weights: the trained neural ODE: a file clex.safetensors, or a directory that holds one.

@@ -41,7 +41,7 @@ def dprope(
         n_hat: n̂, the number of dimensions to interpolate; cannot be combined with a threshold.
         intervals: b, the number of intervals of the histogram.
         convention: "released" or "equation", the direction of the divergence; see
-            :mod:`core.disturbance`.
+            core/disturbance.py.
         attention_factor: YaRN's √(1/t); the paper's method has none, which is 1.
     """
     interpolation, extrapolation = strategy_disturbance(

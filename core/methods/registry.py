@@ -47,6 +47,12 @@ class Method:
     styles: tuple[Style, ...] = ()
 
     @property
+    def about(self) -> str:
+        """What it does: the first sentences of its docstring, in a line."""
+        text = inspect.getdoc(self.function) or ""
+        return " ".join(text.partition("\n\n")[0].split())
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The options without a default."""
         parameters = inspect.signature(self.function).parameters.values()

@@ -16,7 +16,6 @@ def model(title: str, name: str, width: int, intermediate: int, layers: int, hea
         name,
         GEOMETRY,
         n_hat=N_HAT,
-        trains_n_hat=True,
         architecture={
             "hidden_size": width,
             "intermediate_size": intermediate,

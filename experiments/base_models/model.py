@@ -70,9 +70,6 @@ class Model:
         geometry: head dimension d, base and pre-training length L.
         factors: the scaling factors s that are compared.
         n_hat: the paper's n̂ by factor, see :func:`papers_n_hat`.
-        trains_n_hat: whether the paper's own method is fine-tuned only at n̂, as in the paper. Then
-            t = 0 is measured without training, and a fine-tune that states neither t nor n̂ uses
-            n̂.
         training: the settings of fine-tuning.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network.
         gpu_dtype: the default dtype for evaluating its models on a GPU; None for float32.
@@ -83,7 +80,6 @@ class Model:
     geometry: RopeGeometry
     factors: tuple[int, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
-    trains_n_hat: bool = False
     training: Training = field(default_factory=Training)
     architecture: dict[str, int] | None = None
     gpu_dtype: str | None = None

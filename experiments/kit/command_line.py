@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from core import files, rope
+from core import files, roles, rope
 from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
@@ -105,9 +105,22 @@ def option(
     to.add_argument(name, type=type, metavar=metavar, default=default, help=text, **how)
 
 
-def parser(module_doc: str, **arguments) -> Parser:
-    """An argument parser whose help is the module's docstring."""
-    return Parser(description=module_doc, formatter_class=Help, **arguments)
+def as_called(text: str) -> str:
+    """A text that names scripts, with their names as this one was called by: `dprope NAME` where
+    that is installed."""
+    if sys.argv[0].startswith("dprope "):
+        return text.replace("python -m experiments.", "dprope ")
+    return text
+
+
+def parser(module_doc: str, prog: str | None = None, **arguments) -> Parser:
+    """An argument parser whose help is the module's docstring.
+
+    Args:
+        prog: how the script is called from a checkout.
+    """
+    prog = prog and as_called(prog)
+    return Parser(prog, description=as_called(module_doc), formatter_class=Help, **arguments)
 
 
 def add_lengths_argument(to: argparse.ArgumentParser, text: str) -> None:
@@ -233,8 +246,7 @@ def _explanation(option: rope.Option) -> str:
     """What a method's option does, after the methods that take it, in lines."""
     shown = " ".join(option.default) if option.several else option.default
     default = f" (default {shown})" if shown not in (None, False, "") else ""
-    text = re.sub(r":\w+:`([^`]*)`", r"\1", option.text)  # a docstring's cross-references
-    return textwrap.fill(f"{', '.join(option.methods)}: {text}{default}")
+    return textwrap.fill(f"{', '.join(option.methods)}: {option.text}{default}")
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:
@@ -261,8 +273,8 @@ def add_records_arguments(to: argparse.ArgumentParser) -> None:
     )
 
 
-def method_options(arguments: argparse.Namespace) -> dict:
-    """The method's options that the command line gives."""
+def _given_options(arguments: argparse.Namespace) -> dict:
+    """The methods' options that the command line gives."""
     return {
         name: value
         for name in rope.all_options()
@@ -270,9 +282,36 @@ def method_options(arguments: argparse.Namespace) -> dict:
     }
 
 
+def method_options(arguments: argparse.Namespace, method: str) -> dict:
+    """The options that the command line gives to a method.
+
+    One that has its default is left out, so that a setting has one name.
+    """
+    defaults = rope.method_options(method)
+    given = _given_options(arguments)
+    return {name: given[name] for name in given if given[name] != defaults.get(name)}
+
+
+def in_words(method: str, options: dict) -> str:
+    """A method with its options, as scripts name it: "yarn", "dprope at t = 0", "dprope at n̂ = 40".
+
+    DPRoPE without a number of dimensions takes the paper's formula, whose t is 0 unless it is
+    given.
+    """
+    if method == rope.PROPOSED and "n_hat" not in options:
+        options = {"threshold": 0} | options
+    stated = [f"{roles.SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
+    return f"{method} at {', '.join(stated)}" if stated else method
+
+
+def padded(text: str, width: int) -> str:
+    """Text filled with spaces to a width; the hat of n̂ takes none."""
+    return text.ljust(width + text.count("\N{COMBINING CIRCUMFLEX ACCENT}"))
+
+
 def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
-    if not arguments.method and (options := method_options(arguments)):
+    if not arguments.method and (options := _given_options(arguments)):
         raise UsageError(
             f"{_flag(next(iter(options)))} is an option of a method; give --method, too."
         )
@@ -283,20 +322,14 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 
     An option that none of them takes goes to all of them, so that it is refused.
     """
-    options = method_options(arguments)
-    of_method = {method: rope.method_options(method) for method in arguments.method}
-    of_none = options.keys() - {name for names in of_method.values() for name in names}
-    return [
-        (
-            method,
-            {
-                name: value
-                for name, value in options.items()
-                if name in of_method[method] or name in of_none
-            },
-        )
-        for method in arguments.method
-    ]
+    taken = {name for method in arguments.method for name in rope.method_options(method)}
+    chosen = []
+    for method in arguments.method:
+        of_others = taken - rope.method_options(method).keys()
+        options = method_options(arguments, method)
+        own = {name: options[name] for name in options if name not in of_others}
+        chosen.append((method, own))
+    return chosen
 
 
 def run(main: Callable[[], None]) -> None:

@@ -463,8 +463,10 @@ class Experiment:
         stated = "".join(f"; {name} {value}" for name, value in self.prepared.settings.items())
         if "engine" in run.comparable:
             stated += f"; engine {run.asked['engine']}"
+        method = run.asked.get("method")
+        by = f" by {command_line.in_words(method, run.options)}" if method else ""
         print(
-            f"{self.name} of {self.base.folder}, {run.file.stem}: {samples}"
+            f"{self.name} of {self.base.folder}{by}, {run.file.stem}: {samples}"
             f"{textwrap.shorten(stated, 160)}",
             file=sys.stderr,
         )

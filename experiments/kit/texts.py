@@ -266,6 +266,7 @@ def _package(module: str, name: str = "") -> Path:
     spec = importlib.util.find_spec(module)
     if spec is None:
         raise InputError(
-            f"the package {name or module} that carries the texts is not installed; run `make env`."
+            f"the package {name or module} that carries the texts is not installed; give texts of "
+            "your own (--texts), or run `make env` in a checkout."
         )
     return Path(spec.submodule_search_locations[0])

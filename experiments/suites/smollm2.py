@@ -16,21 +16,21 @@ ORIGINAL = ("original", {})
 PI = ("pi", {})
 YARN = ("yarn", {})
 PAPERS = ("dprope", {"n_hat": smollm2.MODEL.n_hat[2]})
-LEAST = ("dprope", {})  # t = 0
+FORMULA = ("dprope", {})  # t = 0
 CLEX = ("clex", {})
 
 # What is fine-tuned, at s = 2: a setting and a seed.
 ARMS = [
     (YARN, 0),
     (PAPERS, 0),
-    (("dprope", {"threshold": 0}), 0),
+    (FORMULA, 0),
     (PI, 0),
     (ORIGINAL, 0),
     (YARN, 1),
     (PAPERS, 1),
     (CLEX, 0),
 ]
-UNTRAINED = [ORIGINAL, YARN, PAPERS, PI, LEAST]
+UNTRAINED = [ORIGINAL, YARN, PAPERS, PI, FORMULA]
 N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (24, 28, 36, 40, 48)]
 
 # Without --texts, the texts are parts of War and Peace, which no one trains on.

@@ -150,15 +150,9 @@ class Suite:
     def checkpoint(
         self, setting: Setting, factor: float, seed: int, rate: float | None = None
     ) -> str:
-        """Where the result of a fine-tune goes.
-
-        As in experiments.finetune, t = 0 is no part of a run's name.
-        """
+        """Where the result of a fine-tune goes."""
         method, options = setting
-        named = {
-            name: value for name, value in options.items() if (name, value) != ("threshold", 0)
-        }
-        run = records.run_name(method, factor, named, seed, rate)
+        run = records.run_name(method, factor, options, seed, rate)
         return str(self.output / "checkpoints" / run)
 
     def distinct(

@@ -57,9 +57,9 @@ def build(results: Results) -> Figure:
 def settings(model: Model, factor: float) -> dict[str, tuple[str, dict]]:
     """The methods of README's table, each a method and its options, by their names there."""
     shown = {_title(name): (name, {}) for name in ("longrope2", rope.BASELINE, "dprope-covered")}
-    if factor in model.n_hat:
-        shown[f"{OWN}, the paper's setting"] = (rope.PROPOSED, {"n_hat": model.n_hat[factor]})
-    shown[f"{OWN}, least change"] = (rope.PROPOSED, {})
+    if n_hat := model.n_hat.get(factor):
+        shown[f"{OWN} at n̂ = {n_hat}"] = (rope.PROPOSED, {"n_hat": n_hat})
+    shown[f"{OWN} at t = 0"] = (rope.PROPOSED, {})
     return shown | {_title(name): (name, {}) for name in (rope.TIME_REFERENCE, rope.ORIGINAL)}
 
 

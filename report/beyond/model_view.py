@@ -8,11 +8,13 @@ import numpy as np
 
 from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
+from analysis.beyond.loss_by_position import WITHIN
 from analysis.comparison import Comparison, Row, agree
 from analysis.results import Record, read
 from analysis.scores import Score
 from analysis.settings import Setting
 from core.errors import InputError
+from experiments import best
 from experiments.kit.records import BEYOND, ROOT
 from report import model_view
 from report.model_view import BASELINE, find
@@ -30,6 +32,7 @@ class View(model_view.View):
 
     def offered(self) -> dict[str, object]:
         return super().offered() | {
+            "best": self.best,
             "by_rate": self.by_rate,
             "by_training": self.by_training,
             "decision": self.decision,
@@ -96,6 +99,18 @@ class View(model_view.View):
             find(self._untrained, "the sample of texts", each, None) for each in (name, than)
         )
         return loss_by_position.gap(row, reference, where)
+
+    def best(self, count: int) -> str:
+        """The first rows that experiments.best prints of these texts and methods."""
+        rows = [
+            {
+                "setting": (row.setting.method, dict(row.setting.options)),
+                "within": loss_by_position.level(row, WITHIN).texts,
+                "beyond": loss_by_position.level(row, BEYOND_L).texts,
+            }
+            for row in self._untrained.rows
+        ]
+        return best.table(best.ranked(rows)[:count])
 
     def fine_tuning(self, folder: str, where: str = BEYOND_L) -> Score:
         """What a fine-tune changed of the loss, paired by text; its only scored record is in a

@@ -67,6 +67,25 @@ def test_underscores_in_the_name_of_an_option_are_hyphens(words):
 
 
 @pytest.mark.parametrize(
+    ("words", "options", "name"),
+    [
+        ("dprope", {}, "dprope at t = 0"),
+        ("dprope --threshold 0 --intervals 360", {}, "dprope at t = 0"),
+        ("dprope --n-hat 40", {"n_hat": 40}, "dprope at n̂ = 40"),
+        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope at t = 0.1"),
+        ("yarn", {}, "yarn"),
+    ],
+)
+def test_a_setting_has_one_name(words, options, name):
+    """An option that states its default changes neither the run nor what it is called."""
+    parser = command_line.parser("")
+    command_line.add_method_arguments(parser, several="all")
+    (setting,) = command_line.chosen_methods(parser.parse_args(["--method", *words.split()]))
+    assert setting == (words.split()[0], options)
+    assert command_line.in_words(*setting) == name
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         # As in the suite of tiny, which has two keys and leaves the depths to the script.

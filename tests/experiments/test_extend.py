@@ -32,7 +32,9 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     geometry = RopeGeometry(16, 10000.0, 128)
     interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
     chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
-    rows = [line.split() for line in out.splitlines()[1:9]]
+    first, _, *lines = out.splitlines()
+    rows = [line.split() for line in lines[:8]]
+    assert first == "dprope at n̂ = 6, s = 2"
     for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
         assert int(pair) == i
         assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)

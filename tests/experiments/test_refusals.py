@@ -323,7 +323,7 @@ def test_what_a_machine_does_to_a_run(call, places, tmp_path, monkeypatch, error
 def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
-    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"])])
+    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"]), "--n-hat", "6"])
     command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 

@@ -87,8 +87,8 @@ def by_book(method, folder="loss_by_position", end="s=2_books=20"):
 ROWS = {
     "LongRoPE2's rule": "longrope2",
     "YaRN without blend": "dprope-covered",
-    "DPRoPE, the paper": "dprope_n-hat=40",
-    "DPRoPE, least": "dprope",
+    "DPRoPE at n̂ = 40": "dprope_n-hat=40",
+    "DPRoPE at t = 0": "dprope",
     "PI:": "pi",
     "original:": "original",
 }
@@ -116,7 +116,7 @@ def test_temperatures(readme):
 
 
 def test_least_change_beside_others_on_smollm2(readme):
-    answer = readme[1]["Does the setting that changes them least have the least loss?"][0]
+    answer = readme[1]["Does DPRoPE at t = 0, which changes them least, have the least loss?"][0]
     within, beyond = (
         ours - others for ours, others in zip(by_book("dprope"), by_book("dprope_n-hat=40"))
     )

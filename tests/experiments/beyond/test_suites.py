@@ -90,20 +90,20 @@ def test_smollm2_trains_eight_arms_in_their_order_and_scores_each_at_once(tmp_pa
     for chain in trained:
         command, scoring, next_one, *_ = chain.commands
         options = dict(zip(command[1::2], command[2::2]))
-        pairs = [options.get("--n-hat"), options.get("--threshold")]
-        stated.append((options["--method"], *pairs, options["--factor"], options["--seed"]))
+        arm = (options["--method"], options.get("--n-hat"))
+        stated.append((*arm, options["--factor"], options["--seed"]))
         assert scoring[0] == "experiments.beyond.loss_by_position"
         assert next_one[0] == "experiments.passkey"
         assert scoring[1:3] == next_one[1:3] == ["--model", options["--output"]]
     assert stated == [
-        ("yarn", None, None, "2", "0"),
-        ("dprope", "40", None, "2", "0"),
-        ("dprope", None, "0", "2", "0"),
-        ("pi", None, None, "2", "0"),
-        ("original", None, None, "2", "0"),
-        ("yarn", None, None, "2", "1"),
-        ("dprope", "40", None, "2", "1"),
-        ("clex", None, None, "2", "0"),
+        ("yarn", None, "2", "0"),
+        ("dprope", "40", "2", "0"),
+        ("dprope", None, "2", "0"),
+        ("pi", None, "2", "0"),
+        ("original", None, "2", "0"),
+        ("yarn", None, "2", "1"),
+        ("dprope", "40", "2", "1"),
+        ("clex", None, "2", "0"),
     ]
 
 

@@ -86,14 +86,14 @@ def test_memory_at_the_papers_scale():
     # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16
     [
         (
-            "llama2-13b --factor 4 --gpus 8 --memory 40",
+            "llama2-13b --factor 4 --n-hat 64 --gpus 8 --memory 40",
             0,
-            ["dprope_n-hat=64_s=4_seed=0", "45.3 GB", "fills more"],
+            ["dprope_n-hat=64_s=4_seed=0", "dprope at n̂ = 64", "45.3 GB", "fills more"],
         ),
         ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.7 GB of 40", "fits"]),
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
-        # n̂ where the model trains that
-        ("tiny", 0, ["run           dprope_s=2_seed=0", "on each of 1 GPUs: fits"]),
+        ("llama2-7b --threshold 0", 0, ["run           dprope_s=2_seed=0"]),
+        ("tiny", 0, ["dprope_s=2_seed=0", "dprope at t = 0", "on each of 1 GPUs: fits"]),
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status, lines):

@@ -66,16 +66,16 @@ def test_near_methods_are_marked_and_far_ones_written_at_the_edge(recorder):
     assert marks.keys() == {
         "YaRN",
         "YaRN without blend",
-        "DPRoPE, the paper's setting",
+        "DPRoPE at n̂ = 40",
         "original",
     }
     assert marks["YaRN"] == [0]
-    assert marks["DPRoPE, the paper's setting"] == pytest.approx([0.05])
+    assert marks["DPRoPE at n̂ = 40"] == pytest.approx([0.05])
     assert marks["original"] == pytest.approx([-0.03])
-    assert numbers == {"DPRoPE, least change": ["+0.22"]}
+    assert numbers == {"DPRoPE at t = 0": ["+0.22"]}
     marks, numbers = drawn(beyond)
-    assert marks["DPRoPE, the paper's setting"] == pytest.approx([0.04])
-    assert numbers == {"DPRoPE, least change": ["+0.23"], "original": ["+1.72"]}
+    assert marks["DPRoPE at n̂ = 40"] == pytest.approx([0.04])
+    assert numbers == {"DPRoPE at t = 0": ["+0.23"], "original": ["+1.72"]}
     low, high = within.get_xlim()
     places = [place for axes in (within, beyond) for of in drawn(axes)[0].values() for place in of]
     assert low < min(places) < max(places) < high
@@ -95,7 +95,7 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
     figure = within_and_beyond.build(recorder.results())
     for axes, untrained, fine_tuned in zip(figure.axes, (0.05, 0.04), (0.01, 0.025)):
         marks, _ = drawn(axes)
-        assert marks["DPRoPE, the paper's setting"] == pytest.approx([untrained, fine_tuned])
+        assert marks["DPRoPE at n̂ = 40"] == pytest.approx([untrained, fine_tuned])
         assert marks["YaRN"] == [0, 0] and "PI" not in marks
     (legend,) = figure.legends
     named = {text.get_text() for text in legend.get_texts()}

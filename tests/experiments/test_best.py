@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from core import rope
 from core.extend import extend
-from experiments.beyond.best import ranked, verdict
+from experiments.best import ranked, verdict
 from tests.models import byte_tokenizer, checkpoint, token_losses
 
 L = 64
@@ -37,7 +37,9 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
     books = [inputs / f"{number}.txt" for number in range(3)]
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
     assert status == 0, err
-    rows = re.findall(r"^(\S+)(?: n_hat=(\d+))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE)
+    rows = re.findall(
+        r"^(\S+)(?: at (?:n̂ = (\d+)|t = 0))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
+    )
     ready = {name for name, method in rope.METHODS.items() if method.ready}
     assert {method for method, *_ in rows} == ready and len(rows) == len(
         ready
@@ -78,7 +80,7 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
         low, high = stats.ttest_1samp(
             np.subtract(row["beyond"], losses["b"]), 0
         ).confidence_interval()
-        assert (row["low"], row["high"]) == pytest.approx((low, high))
+        assert (row["gap"] - row["half"], row["gap"] + row["half"]) == pytest.approx((low, high))
     assert verdict(rows).startswith("A tie")
     few = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
     assert [row["level"] for row in few] == [True, True, False] and "chance" in verdict(few)

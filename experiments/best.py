@@ -1,6 +1,6 @@
 """Which method suits a model: its loss on your texts under every method that needs no training.
 
-    python -m experiments.beyond.best --model PATH_OR_NAME --factor 2 --texts FILES
+    python -m experiments.best --model PATH_OR_NAME --factor 2 --texts FILES
 
 The first L' tokens of each text are scored within L and beyond it. The methods are printed by their
 loss beyond L, and then the command that extends the model by the best. Methods that these texts do
@@ -39,7 +39,7 @@ EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 
 
 def main() -> None:
-    parser = command_line.parser(__doc__, prog="python -m experiments.beyond.best")
+    parser = command_line.parser(__doc__, prog="python -m experiments.best")
     base_models.add_argument(parser, required=True)
     command_line.add_factor_argument(parser)
     command_line.add_dtype_argument(parser)
@@ -60,28 +60,20 @@ def main() -> None:
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
     model = base.load(base.chosen_dtype(arguments.dtype))
-    losses = []
+    rows = []
     for method, options in tqdm(settings, unit="method"):
         extend.extend(model, method, factor, **options)
-        losses.append(
-            np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
-        )
-    rows = ranked(
-        [
-            {
-                "setting": setting,
-                "within": of_setting[:, :context_length].mean(axis=1),
-                "beyond": of_setting[:, context_length:].mean(axis=1),
-            }
-            for setting, of_setting in zip(settings, losses)
-        ]
-    )
+        losses = np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
+        within = losses[:, :context_length].mean(axis=1)
+        beyond = losses[:, context_length:].mean(axis=1)
+        rows.append({"setting": (method, options), "within": within, "beyond": beyond})
+    rows = ranked(rows)
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
     count = "1 text" if len(books) == 1 else f"{len(books)} texts"
     scored = f"{count} of {length:,} tokens, L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
-    print(f"python -m experiments.extend {shlex.join(command)}")
+    print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
 def different(books: list[texts.Book]) -> list[texts.Book]:
@@ -124,52 +116,47 @@ def ranked(rows: Sequence[dict]) -> list[dict]:
         rows: {"beyond", …}, the loss of each text [texts].
 
     Returns:
-        the rows with "gap", "low" and "high" in nats (None without an interval), and "level".
+        the rows with "gap" and "half", half the width of its interval, in nats (0 without one),
+        and with "level".
     """
     rows = sorted(rows, key=lambda row: np.mean(row["beyond"]))
     for row in rows:
         gaps = np.subtract(row["beyond"], rows[0]["beyond"])
-        half = students_half(gaps) if len(gaps) >= LEAST_TEXTS else None
         row["gap"] = float(gaps.mean())
-        row["low"], row["high"] = (
-            (None, None) if half is None else (row["gap"] - half, row["gap"] + half)
-        )
-        row["level"] = row["gap"] < EQUAL or (half is not None and row["low"] <= 0)
+        row["half"] = students_half(gaps) if len(gaps) >= LEAST_TEXTS else 0.0
+        row["level"] = row["gap"] < max(row["half"], EQUAL)
     return rows
 
 
 def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
-    lines = [f"{'method':24}  within L  beyond L  minus the least"]
+    lines = [f"{'method':28}  within L  beyond L  minus the least"]
     for row in rows:
-        interval = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+        name = command_line.padded(label(row), 28)
         within = np.mean(row["within"])
         beyond = np.mean(row["beyond"])
-        lines.append(f"{label(row):24}  {within:8.4f}  {beyond:8.4f}  {row['gap']:+.4f}{interval}")
+        gap = row["gap"]
+        half = row["half"]
+        interval = f" [{gap - half:+.4f}, {gap + half:+.4f}]" if half else ""
+        lines.append(f"{name}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
     return "\n".join(lines)
 
 
 def verdict(rows: Sequence[dict]) -> str:
     """What a ranking says of its first setting."""
-    few = len(rows[0]["beyond"]) < LEAST_TEXTS
-    caution = (
-        f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
-        if few
-        else ""
-    )
-    others = ", ".join(label(row) for row in rows[1:] if row["level"])
-    if not others:
-        return f"{label(rows[0])} has the least loss beyond L.{caution}"
-    return (
-        f"A tie: {label(rows[0])} has the least loss beyond L, and level with it are "
-        f"{others}.{caution}"
-    )
+    best = label(rows[0])
+    level = ", ".join(label(row) for row in rows[1:] if row["level"])
+    said = f"{best} has the least loss beyond L."
+    if level:
+        said = f"A tie: {best} has the least loss beyond L, and level with it are {level}."
+    if len(rows[0]["beyond"]) < LEAST_TEXTS:
+        said += f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
+    return said
 
 
 def label(row: dict) -> str:
     """A setting in words."""
-    method, options = row["setting"]
-    return " ".join([method, *(f"{name}={value}" for name, value in options.items())])
+    return command_line.in_words(*row["setting"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""Extend the context window of Hugging Face models with RoPE: DPRoPE (EMNLP 2024), YaRN and others.
+
+    from dprope import export, extend
+
+    model = extend(model, "yarn", factor=2)    # any causal language model with a stock RoPE
+    export(model, "DIR", tokenizer)            # a stock checkpoint
+
+`methods()` names the methods. In a terminal, `dprope` lists the commands; `dprope best` says which
+method suits a model.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+
+__all__ = ["export", "extend", "extend_checkpoint", "methods"]
+
+_USAGE = """\
+dprope methods        what the methods are called and what they do
+dprope best           which of them suits a model: its loss on your texts under each
+dprope extend         write an extended checkpoint, or print the lines that serve it without a copy
+dprope disturbance    how far each method moves a model's angles
+
+dprope COMMAND --help explains the options."""
+_SCRIPTS = "best", "disturbance", "extend"
+
+
+def methods() -> dict[str, str]:
+    """The names of the methods, and what each does in a sentence or two."""
+    rope = importlib.import_module(f"{__name__}.core.rope")
+    return {name: method.about for name, method in rope.METHODS.items()}
+
+
+def __getattr__(name: str) -> object:
+    """What needs torch is imported when it is first named."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.core.extend"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def main() -> None:
+    """The command `dprope`, which hands over to a script of experiments/."""
+    # The scripts import core, eval and experiments, which lie in one folder.
+    core = importlib.import_module(f"{__name__}.core")
+    sys.path.insert(0, str(Path(core.__file__).parents[1]))
+    command_line = importlib.import_module("experiments.kit.command_line")
+
+    def handed_over() -> None:
+        name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+        if name in _SCRIPTS:
+            sys.argv[:2] = [f"dprope {name}"]
+            importlib.import_module(f"experiments.{name}").main()
+        elif name == "methods":
+            for method, about in methods().items():
+                print(f"{method:20} {about}")
+        elif name in ("-h", "--help"):
+            print(_USAGE)
+        else:
+            raise command_line.UsageError(f"there is no command {name!r}; see dprope --help.")
+
+    command_line.run(handed_over)
