@@ -1,9 +1,4 @@
-"""Training loss of each fine-tune minus YaRN's, step by step.
-
-Beyond the paper, at the base model's own learning rate. Both models read the same sequences of L'
-tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick one is
-the mean over all seeds in each quarter of the steps, with bars of two standard errors over steps.
-"""
+"""Losses while a model is fine-tuned."""
 
 from __future__ import annotations
 
@@ -23,8 +18,15 @@ from figures.kit import style
 BASELINE = rope.METHODS[rope.BASELINE].title
 
 
-def build(results: Results) -> Figure:
-    """A panel for each scaling factor and number of sequences a step.
+def training_loss(results: Results) -> Figure:
+    """Training loss of each fine-tune minus YaRN's, step by step.
+
+    Beyond the paper, at the base model's own learning rate. Both models read the same sequences of
+    L' tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick
+    one is the mean over all seeds in each quarter of the steps, with bars of two standard errors
+    over steps.
+
+    A panel for each scaling factor and number of sequences a step.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
