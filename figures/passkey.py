@@ -64,14 +64,10 @@ def _papers(results: Results, trained: bool) -> list[Row]:
     for row in compared(results, "passkey", trained).rows:
         setting = row.setting
         method = rope.METHODS.get(setting.method)
-        if setting.method == rope.PROPOSED:
-            n_hat = results.model.n_hat.get(setting.factor)
-            papers = setting.options == ((("n_hat", n_hat),) if n_hat else ())
-        elif setting.method in _UNEXTENDED or (method is not None and method.published):
-            papers = setting.plain()
-        else:
-            papers = False
-        if papers:
+        papers = setting.method in _UNEXTENDED or (method is not None and method.published)
+        own = setting.method == rope.PROPOSED
+        n_hat = results.model.n_hat.get(setting.factor) if own else None
+        if papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat:
             listed.append(row)
     return listed
 

@@ -11,6 +11,7 @@ from analysis.comparison import Comparison, Row
 from analysis.numbers import counted
 from analysis.results import Results
 from core import rope
+from figures.beyond import curves
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -85,11 +86,11 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
         ends[name] = (position[-1] / 1024, values[-1])
         colours[name] = drawn[row.setting][0]
     axes.axhline(0, color="black", linewidth=0.4)
-    style.compress(axes)  # a method that learned little strays far
+    curves.compress(axes)  # a method that learned little strays far
     length = (position[-1] + position[0]) / 1024
     style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("position (1024 tokens)")
     step = 2 ** max(round(np.log2(length / 4)), -3)
     axes.set_xticks(np.arange(0, length + step / 2, step))
     axes.set_xlim(0, length)
-    style.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends, colours)

@@ -13,6 +13,7 @@ from analysis.numbers import counted
 from analysis.results import Model, Results
 from analysis.settings import seed_count
 from core import rope
+from figures.beyond import curves
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -74,5 +75,5 @@ def _draw(axes: Axes, gaps: list[Gap]) -> None:
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
     axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences} a step, {seeds}", loc="left")
     axes.set_xlabel("step")
-    style.compress(axes)
-    style.name_curves(axes, ends, colours)
+    curves.compress(axes)
+    curves.name_curves(axes, ends, colours)

@@ -1,8 +1,7 @@
 """What every figure shares: sizes, type, and how a setting is drawn."""
 
 import itertools
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +9,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
 
 from analysis.settings import Setting
 from core import rope
@@ -23,7 +21,6 @@ PAGE = 6.9
 _COLOURS = ("#AA4499", "#6699CC", "#88AA55", "#AA7700", "#DD7788")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
-_NAME = 17  # characters of a line of a curve's name
 
 
 def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
@@ -73,54 +70,6 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     axes.annotate(
         name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates
     )
-
-
-def compress(axes: Axes) -> None:
-    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are
-    any."""
-    if max(map(abs, axes.get_ylim())) <= 0.1:
-        return
-    axes.set_yscale("symlog", linthresh=0.1)
-    axes.yaxis.set_major_locator(
-        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
-    )
-    axes.yaxis.set_major_formatter("{x:g}")
-
-
-def name_curves(
-    axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]
-) -> None:
-    """Name curves at their right end, each in its colour; names do not hide each other.
-
-    Args:
-        ends: the last point of each curve, by its name.
-    """
-    axes.autoscale_view()
-    height = 72 * axes.get_window_extent().height / axes.figure.dpi
-    heights = {
-        name: (axes.transScale + axes.transLimits).transform(end)[1] for name, end in ends.items()
-    }
-    names = sorted(ends, key=heights.get)
-    texts = [
-        textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME)
-        for name in names
-    ]
-    # of its lines, as a share of the axes' height
-    sizes = [8.5 * (1 + text.count("\n")) / height for text in texts]
-    most = 1 + sizes[-1] / 2 if sizes else 1
-    places = apart([heights[name] for name in names], sizes, most)
-    for name, text, place in zip(names, texts, places):
-        line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0}
-        look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
-        axes.annotate(
-            text,
-            ends[name],
-            (1.07, place),
-            textcoords="axes fraction",
-            color=colours[name],
-            arrowprops=line | {"color": colours[name]},
-            **look,
-        )
 
 
 def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:

@@ -2,10 +2,8 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
-from matplotlib.text import Text
 
 from analysis.settings import Setting
 from core import rope
@@ -31,23 +29,6 @@ def test_the_papers_methods_have_colours_of_their_own_to_every_eye():
     looks += [method.styles[0] for method in papers]
     for (one, _), (other, _) in itertools.combinations({*looks}, 2):
         assert distance(one, other) > 0.15, (one, other)
-
-
-def test_names_at_the_ends_of_curves_do_not_hide_each_other():
-    figure, axes = plt.subplots(layout="none")
-    axes.set_ylim(0, 1)
-    names = [f"curve {index} of a long name" for index in range(5)]
-    style.name_curves(
-        axes,
-        {name: (1.0, 0.02 * index) for index, name in enumerate(names)},
-        dict.fromkeys(names, "k"),
-    )
-    figure.draw_without_rendering()
-    boxes = sorted((Text.get_window_extent(text) for text in axes.texts), key=lambda box: box.y0)
-    assert len(boxes) == 5 and all(
-        low.y1 <= high.y0 + 0.5 for low, high in itertools.pairwise(boxes)
-    )
-    plt.close(figure)
 
 
 # What remains of linear RGB to all, to the green-blind and to the red-blind (Machado et al. 2009).
