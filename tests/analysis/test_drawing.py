@@ -6,10 +6,8 @@ import os
 import pytest
 
 from analysis import drawing
-from analysis.results import NotMeasured
 from core.errors import InputError
 from report import pages
-from tables.kit import draw
 
 JOBS = 7
 
@@ -55,5 +53,3 @@ def test_what_has_no_record_is_left_out_by_name_and_alone_is_refused(recorder, c
     assert status == 0 and "passkey" in out.splitlines()[-1]
     status, _, err = call("tables.__main__", "passkey", "--results", folder)
     assert status == 2 and "passkey" in err
-    with pytest.raises(NotMeasured):
-        draw.table("passkey", recorder.results())
