@@ -106,7 +106,7 @@ $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures $(call quote,$*) $(SHOWN)
-# An experiment with records and no module in tables/ gets a table of the scores that they hold.
+# An experiment with records and no table of its own gets one of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
 table_longbench: table_longbench_e ## Table 1 by a shorter name
