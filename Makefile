@@ -24,10 +24,11 @@ quote    = '$(subst ','\'',$(1))'
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
-# Each module of these folders, the paper's and those beyond it, is one table or one figure; a new file is a new target.
-modules  = $(filter-out __%,$(notdir $(basename $(wildcard $(1)/*.py $(1)/beyond/*.py))))
-TABLES  := $(call modules,tables)
-FIGURES := $(call modules,figures)
+# A function `def NAME(results: Results) -> Table:` (`-> Figure:`) of a module in these folders, the paper's and those
+# beyond it, is one table or one figure; a new function is a new target.
+names    = $(shell sed -nE 's/^def ([a-z][a-z0-9_]*)\(results: Results\) -> (Table|Figure):/\1/p' $(wildcard $(1)/*.py $(1)/beyond/*.py))
+TABLES  := $(call names,tables)
+FIGURES := $(call names,figures)
 
 # What is measured anew, and where its records go: those of a model of one's own have a folder apart.
 MEASURED = $(or $(value MODEL),tiny)
@@ -53,8 +54,9 @@ help: ## This list
 	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
 	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
 	@list() { [ -d $$1 ] || return 0; printf '\n%s\n' "$$3"; \
-	  for file in $$1/[a-z]*.py; do name=$${file##*/}; \
-	  printf '%s\t%s\n' "$$(head -1 $$file | sed -E 's/^"""//; s/"""$$//; s/\.$$//')" "$$2_$${name%.py}"; done | \
+	  awk -v kind=$$2 '/^def [a-z][a-z0-9_]*\(results: Results\) -> (Table|Figure):/ {name = $$0; \
+	    sub(/^def /, "", name); sub(/\(.*/, "", name); getline; sub(/^ *"""/, ""); sub(/"""$$/, ""); sub(/\.$$/, ""); \
+	    print $$0 "\t" kind "_" name}' $$1/*.py | \
 	  LC_ALL=C sort -V | awk -F '\t' '{printf "  %-29s%s\n", $$2, $$1}'; }; \
 	list tables table "The paper's tables, of MODEL or of every model that has records"; \
 	list figures fig "The paper's figures"; \
@@ -104,7 +106,7 @@ $(TABLES:%=table_%): table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
 $(FIGURES:%=fig_%): fig_%: env
 	@$(PY) -m figures $(call quote,$*) $(SHOWN)
-# An experiment with records and no module in tables/ gets a table of the scores that they hold.
+# An experiment with records and no table of its own gets one of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
 table_longbench: table_longbench_e ## Table 1 by a shorter name

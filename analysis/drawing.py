@@ -1,8 +1,10 @@
 """The one loop that draws, behind `python -m tables`, `python -m figures` and
 `python -m report.pages`.
 
-A table or a figure is a module of tables/ or figures/. One that is beyond the paper is in their
-folder beyond/, and so is what is drawn by it.
+A table is a function `def NAME(results: Results) -> Table:` of a module in tables/, and a figure
+one in figures/ that returns a Figure. The first paragraph of its docstring is its title, and a
+figure's second one its caption. What is beyond the paper is in their folder beyond/, and so is
+what is drawn by it.
 """
 
 from __future__ import annotations
@@ -10,55 +12,75 @@ from __future__ import annotations
 import functools
 import importlib
 import multiprocessing
+import operator
 import os
+import re
 import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from analysis import results
 from analysis.results import NotMeasured, Results
-from core import discovery
 from core.errors import InputError, check_choice
 from experiments.kit import command_line, records
+from experiments.kit.records import BEYOND, ROOT
+
+Drawn = tuple[list[Path], str]  # the files of one of them, and what a terminal shows of it
+
+_DECLARED = re.compile(
+    r'^def ([a-z]\w*)\(results: Results\) -> (?:Table|Figure):\n    """(.*?)"""',
+    re.MULTILINE | re.DOTALL,
+)
 
 
-class Drawn(NamedTuple):
-    """What was drawn.
+@functools.cache
+def declared(kind: str) -> dict[str, tuple[str, str]]:
+    """The module and the docstring of each of a kind by its name, the paper's first.
 
-    Attributes:
-        files: where it is.
-        text: what a terminal shows of it.
-    """
-
-    files: list[Path]
-    text: str
-
-
-def modules(kind: str) -> dict[str, str]:
-    """The dotted names of the modules of a kind by their own names, the paper's first.
+    Nothing is imported for that.
 
     Args:
         kind: "tables" or "figures".
     """
-    dotted = [*discovery.names(kind), *discovery.names(f"{kind}.{records.BEYOND}")]
-    return {name.rpartition(".")[2]: name for name in dotted}
+    found: dict[str, tuple[str, str]] = {}
+    for package in (kind, f"{kind}.{BEYOND}"):
+        folder = ROOT.joinpath(*package.split("."))
+        in_package = {
+            name: (f"{package}.{file.stem}", docstring)
+            for file in folder.glob("*.py")
+            for name, docstring in _DECLARED.findall(file.read_text(encoding="utf-8"))
+        }
+        found |= dict(sorted(in_package.items()))
+    return found
 
 
-def module(kind: str, name: str) -> str:
-    """The dotted name of one of them; InputError if there is none of that name."""
-    listed = modules(kind)
-    check_choice(name, kind.removesuffix("s"), listed)
-    return listed[name]
+def function(kind: str, name: str) -> Callable[[Results], Any]:
+    """The function that makes one of them; InputError if there is none of that name."""
+    check_choice(name, kind.removesuffix("s"), declared(kind))
+    module, _ = declared(kind)[name]
+    return getattr(importlib.import_module(module), name)
+
+
+def caption(figure: str) -> tuple[str, str]:
+    """A figure's title and how to read it."""
+    _, docstring = declared("figures")[figure]
+    title, reading, *_ = (" ".join(part.split()) for part in f"{docstring}\n\n".split("\n\n"))
+    return title, reading
+
+
+def is_beyond(kind: str, name: str) -> bool:
+    """Whether a figure, a table, or an experiment that has no table, is beyond the paper."""
+    module, _ = declared(kind).get(name) or (records.program(name), "")
+    return BEYOND in module.split(".")
 
 
 def place(kind: str, name: str, measured: Results) -> Path:
     """Where it is drawn of a model, without the suffix: beside the folder of records."""
-    dotted = modules(kind).get(name) or records.program(name)
     folder = results.root(measured.folder) / kind / measured.model.name
-    return folder.joinpath(*dotted.split(".")[1:])
+    return folder / BEYOND / name if is_beyond(kind, name) else folder / name
 
 
 def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
@@ -71,7 +93,7 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
         draw: draws one of them, by its name, of a model.
         doc: the help.
     """
-    listed = modules(kind)
+    listed = declared(kind)
     parser = command_line.parser(doc, prog=f"python -m {kind}")
     among = f"among {', '.join(listed)} (default: all)"
     parser.add_argument("names", nargs="*", metavar="NAME", help=among)
@@ -82,27 +104,30 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
 
     names = arguments.names or list(listed)
     model, folder = results.chosen(arguments.model, arguments.results)
-    measured = {name: Results.of(name, folder) for name in models(folder, model)}
-    asked = [(model, name) for model in measured for name in names]
+    measured = [Results.of(each, folder) for each in models(folder, model)]
+    asked = [(of, name) for of in measured for name in names]
     for name in listed.keys() & set(names):
-        importlib.import_module(listed[name])  # once, and not in each process
-    jobs = [functools.partial(_if_measured, draw, name, measured[model]) for model, name in asked]
-    missing: dict[str, dict[str, NotMeasured]] = {}
-    for (model, name), outcome in zip(asked, each(jobs)):
+        function(kind, name)  # imported once, and not in each process
+    jobs = [functools.partial(_if_measured, draw, name, of) for of, name in asked]
+    left_out: dict[str, list[str]] = {}
+    errors = []
+    for (of, name), outcome in zip(asked, each(jobs)):
         if isinstance(outcome, NotMeasured):
-            missing.setdefault(model, {})[name] = outcome
+            errors.append(outcome)
+            left_out.setdefault(of.model.name, []).append(name)
             continue
+        files, text = outcome
         if arguments.names:
-            print(outcome.text)
-        print(*map(os.path.relpath, outcome.files), sep="\n", flush=True)
-    if arguments.names and sum(map(len, missing.values())) == len(asked):
-        raise next(iter(missing[asked[0][0]].values()))
-    for model, left_out in missing.items():
-        words = [next(iter(left_out)), "--model", model]
+            print(text)
+        print(*map(os.path.relpath, files), sep="\n", flush=True)
+    if arguments.names and len(errors) == len(asked):
+        raise errors[0]
+    for model, missing in left_out.items():
+        words = [missing[0], "--model", model]
         if arguments.results:
             words += ["--results", str(arguments.results)]
         print(
-            f"left out of {model}: {', '.join(left_out)}; "
+            f"left out of {model}: {', '.join(missing)}; "
             f"`python -m {kind} {shlex.join(words)}` says why for the first."
         )
 
@@ -134,14 +159,10 @@ def each(jobs: Iterable[Callable], processes: int | None = None) -> Iterator:
     jobs = list(jobs)
     processes = min(processes or os.cpu_count() or 1, len(jobs))
     if processes <= 1:
-        yield from map(_called, jobs)
+        yield from map(operator.call, jobs)
         return
     fork = multiprocessing.get_context("fork")  # this process has imported what the others need
     # Ctrl-C is answered once, by the process that all others are forked from.
     ignored = signal.SIGINT, signal.SIG_IGN
     with ProcessPoolExecutor(processes, fork, signal.signal, ignored) as pool:
-        yield from pool.map(_called, jobs)
-
-
-def _called(job: Callable) -> object:
-    return job()
+        yield from pool.map(operator.call, jobs)

@@ -3,10 +3,10 @@
     python -m figures                        every figure of every model
     python -m figures passkey --model tiny   one of them, and its caption
 
-A figure is a module of figures/ or, beyond the paper, of figures/beyond/ and is then written to
-figures/MODEL/beyond/. CONTRIBUTING.md shows how to add one. Its docstring is its caption: the first
-line is the title, what follows says how to read it. A figure that is the same to the eye as its
-file is not written again.
+A figure is a function of a module in figures/ or, beyond the paper, in figures/beyond/, and is then
+written to figures/MODEL/beyond/. CONTRIBUTING.md shows how to add one. Its docstring is its
+caption: the first paragraph is the title, the second says how to read it. A figure that is the same
+to the eye as its file is not written again.
 """
 
 from functools import partial

@@ -1,19 +1,194 @@
-"""Figure 8: disturbance per pair of PI, YaRN and DPRoPE.
+"""How far methods move angles, pair by pair, and what that does to a benchmark: Figures 5, 7, 8."""
 
-A point is one pair, from the fastest on the left to the slowest on the right; the axis is
-logarithmic. The paper's method takes, for each pair, the smaller disturbance of interpolation and
-extrapolation. Right of the dotted line a pair does not complete a rotation within L.
-"""
-
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis import metrics, published
+from analysis.comparison import ablations, compared
+from analysis.disturbance import compute, factors
 from analysis.results import Results
-from analysis.settings import Setting
+from analysis.scores import Score
+from analysis.settings import Setting, extended_length, tokens
 from core import rope
-from figures.kit.per_pair import draw
+from figures.kit import style
+
+FLOOR = 1e-5  # nats; smaller disturbances are drawn here
+AVERAGE = "Avg."
+
+Points = dict[Setting, tuple[float, Score]]  # disturbance in 10⁻³ nat, and what was measured
 
 
-def build(results: Results) -> Figure:
-    """Computed from the model's geometry."""
-    methods = rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED
-    return draw(results, {method: Setting(method).name for method in methods})
+def disturbance_longbench_e(results: Results) -> Figure:
+    """Figure 5: LongBench-E against disturbance.
+
+    If less disturbance extended a model better, points would fall from the upper left to the lower
+    right. Above: DPRoPE at the n̂ over each point; n̂ falls as t rises. Below: the same beside other
+    methods. Left: what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances
+    that are computed here. Right: ours, with 95 % intervals.
+
+    Raises:
+        NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
+    """
+    title, ours = _measured_points(results)
+    shown = {"LLaMA2-13B, fine-tuned, s = 2: the paper's": _published_points(), title: ours}
+    figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
+    for (above, below), (title, points) in zip(panels.T, shown.items()):
+        by_n_hat = {setting: point for setting, point in points.items() if not setting.plain()}
+        _draw_points(above, by_n_hat)
+        _name_above(above, {str(each.option("n_hat")): by_n_hat[each] for each in by_n_hat})
+        _draw_points(below, points)
+        above.set_title(title, loc="left")
+        below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("score, mean over tasks")
+    style.one_legend(figure, panels[1], 4)
+    return figure
+
+
+def disturbance_strategies(results: Results) -> Figure:
+    """Figure 7: disturbance of interpolating and of extrapolating each pair.
+
+    A point is one pair, from the fastest on the left to the slowest on the right; the axis is
+    logarithmic. The paper's method takes the lower point of each pair. Right of the dotted line a
+    pair does not complete a rotation within L.
+    """
+    names = {rope.TIME_REFERENCE: "interpolation", rope.ORIGINAL: "extrapolation"}
+    return _by_pair(results, names)
+
+
+def disturbance(results: Results) -> Figure:
+    """Figure 8: disturbance per pair of PI, YaRN and DPRoPE.
+
+    A point is one pair, from the fastest on the left to the slowest on the right; the axis is
+    logarithmic. The paper's method takes, for each pair, the smaller disturbance of interpolation
+    and extrapolation. Right of the dotted line a pair does not complete a rotation within L.
+    """
+    methods = (rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED)
+    return _by_pair(results, {method: Setting(method).name for method in methods})
+
+
+def _measured_points(results: Results) -> tuple[str, Points]:
+    """A title, and the model's points at one factor; fine-tuned where there is that."""
+    by_state = list(ablations(results, "longbench_e", "n_hat"))
+    if not by_state:
+        raise results.lacks(
+            "ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N"
+        )
+    state, varied = by_state[-1]
+    first = next(iter(varied.values()))
+    factor = first.setting.factor
+    points: Points = {}
+    for row in compared(results, "longbench_e", first.trained, factor=factor).rows:
+        setting = row.setting
+        if setting.method == rope.ORIGINAL or not setting.plain("n_hat"):
+            continue
+        of_all = row.of_seeds(set(first.seeds)) if first.seeds else row  # that every n̂ has
+        moved = compute(results.model.geometry, setting)
+        if not of_all.runs or moved is None:  # a learned one moves angles by no rule
+            continue
+        scores = of_all.scores(metrics.longbench_e)
+        if AVERAGE not in scores:
+            raise results.lacks(
+                "average over all lengths of longbench_e", "longbench_e", "--limit all"
+            )
+        points[setting] = (moved.average, scores[AVERAGE])
+    benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
+    return f"{results.model.title}{benchmark}, {state}, s = {factor:g}", points
+
+
+def _published_points() -> Points:
+    """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other
+    methods."""
+    scores: dict[Setting, Score] = {}
+    table = published.rows("longbench_e")["LLaMA2-13B"]
+    for name in (rope.TIME_REFERENCE, rope.BASELINE):
+        row = published.with_factor(rope.METHODS[name].title, name, 2.0)
+        scores[Setting(name, (), 2.0)] = table[row][AVERAGE]
+    for n_hat, of in published.rows("n_hat_longbench_e")["LLaMA2-13B"].items():
+        scores[Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0)] = of[AVERAGE]
+    return {
+        setting: (compute(published.GEOMETRY, setting).average, score)
+        for setting, score in scores.items()
+    }
+
+
+def _draw_points(axes: Axes, points: Points) -> None:
+    """A point each with its interval, if it has one; every n̂ looks alike, and hides no other."""
+    by_hand, _ = rope.METHODS[rope.PROPOSED].styles[1]
+    looks = style.styles(setting for setting in points if setting.plain())
+    for setting in sorted(points, key=Setting.plain):
+        moved, score = points[setting]
+        plain = setting.plain()
+        ends = None if score.low is None else [[score.mean - score.low], [score.high - score.mean]]
+        axes.errorbar(
+            [moved],
+            [score.mean],
+            ends,
+            label=setting.name if plain else f"{rope.METHODS[rope.PROPOSED].title} (n̂)",
+            color=looks[setting][0] if plain else by_hand,
+            marker="o",
+            markersize=3,
+            linestyle="none",
+            elinewidth=0.4,
+            capsize=1.5,
+        )
+    axes.margins(0.15)
+
+
+def _name_above(axes: Axes, points: dict[str, tuple[float, Score]]) -> None:
+    """Names in a row above the points, each with a line to its own."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.15 * (high - low))
+    to_fraction = axes.transData - axes.transAxes
+    names = sorted(points, key=lambda name: points[name][0])
+    ends = {name: (points[name][0], points[name][1].mean) for name in names}
+    wanted = [to_fraction.transform(ends[name])[0] - 0.05 for name in names]
+    line = {"arrowstyle": "-", "linewidth": 0.5, "color": "#888888", "relpos": (0.5, 0)}
+    for name, place in zip(names, style.apart(wanted, [0.07] * len(names), most=1.0)):
+        look = {"ha": "center", "va": "bottom", "fontsize": 6.5, "arrowprops": line, "zorder": 1}
+        axes.annotate(name, ends[name], (place, 0.93), textcoords="axes fraction", **look)
+    axes.annotate("n̂", (0.01, 0.93), xycoords="axes fraction", va="bottom", fontsize=6.5)
+
+
+def _by_pair(results: Results, names: dict[str, str]) -> Figure:
+    """Disturbance against pair index, one panel per factor, on a logarithmic axis.
+
+    Args:
+        names: of two or three methods, by method; the last is filled.
+    """
+    geometry = results.model.geometry
+    slow = int((geometry.wavelength <= geometry.context_length).sum())
+    by_factor = factors(results)
+    size = (style.COLUMN, 0.5 + 1.5 * len(by_factor))
+    figure, rows = plt.subplots(len(by_factor), 1, figsize=size, sharex=True, squeeze=False)
+    looks = style.styles(Setting(method) for method in names)
+    for axes, factor in zip(rows[:, 0], by_factor):
+        for (method, label), marker in zip(names.items(), "osD"):
+            per_pair = compute(geometry, Setting(method, (), factor)).per_pair
+            color, _ = looks[Setting(method)]
+            filled = method == [*names][-1]
+            axes.plot(
+                np.maximum(per_pair, FLOOR),
+                color=color,
+                linewidth=0.6,
+                marker=marker,
+                markersize=2.2 if filled else 3.4,
+                markerfacecolor=color if filled else "none",
+                markeredgewidth=0.7,
+                label=label,
+            )
+        axes.set_yscale("log")
+        axes.set_ylim(FLOOR / 1.5, 5)
+        ticks = {1e-5: "≤10⁻⁵", 1e-4: "10⁻⁴", 1e-3: "10⁻³", 1e-2: "10⁻²", 1e-1: "10⁻¹", 1: "1"}
+        axes.set_yticks(list(ticks), list(ticks.values()))
+        axes.yaxis.set_minor_locator(plt.NullLocator())
+        axes.set_title(f"{tokens(extended_length(results, factor))} (s = {factor:g})", loc="left")
+        axes.set_ylabel("disturbance (nat)")
+        axes.axvline(slow - 0.5, color="black", linewidth=0.6, linestyle=":")
+        place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 7}
+        axes.annotate("λ > L", (slow - 0.1, 1), **place)
+    axes.set_xlabel("pair index i (high to low frequency)")
+    style.one_legend(figure, rows[:, 0], len(names))
+    return figure

@@ -1,12 +1,4 @@
-"""Figure 4: passkeys found by length, method and depth.
-
-Curves: the share of passkeys that is found by the methods that the paper compares, with 95 %
-intervals. The original is not fine-tuned in any panel. The paper claims 100 % for its method up to
-L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed. The
-table has every method.
-"""
-
-from collections.abc import Sequence
+"""Passkeys found."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,24 +15,29 @@ from figures.kit import style
 _UNEXTENDED = (None, rope.ORIGINAL)
 
 
-def build(results: Results) -> Figure:
-    """A panel for each state and scaling factor; below, a map for each method at the least factor,
+def passkey(results: Results) -> Figure:
+    """Figure 4: passkeys found by length, method and depth.
+
+    Curves: the share of passkeys that is found by the methods that the paper compares, with 95 %
+    intervals. The original is not fine-tuned in any panel. The paper claims 100 % for its method up
+    to L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed.
+    The table has every method.
+
+    A panel for each state and scaling factor; below, a map for each method at the least factor,
     fine-tuned where there is that. Means over seeds.
 
     Raises:
         NotMeasured: no record of experiments.passkey by one of the paper's methods.
     """
-    results.require("passkey")
     rows = [row for trained, _ in STATES for row in _papers(results, trained)]
-    plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
-    extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
     if not rows:
         raise results.lacks("record of passkey by a method of the paper's", "passkey")
-    states = [trained for trained, _ in STATES if any(row.trained == trained for row in extended)]
-    states = states or [False]
+    plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
+    extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
+    states = list(dict.fromkeys(row.trained for row in extended)) or [False]
     factors = sorted({row.setting.factor for row in extended}) or [1.0]
 
-    heights = 1.5 * len(states) + 0.3, 1.5
+    heights = (1.5 * len(states) + 0.3, 1.5)
     figure = plt.figure(figsize=(style.PAGE, sum(heights)))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
     grid = upper.subplots(len(states), len(factors), squeeze=False, sharex=True, sharey=True)
@@ -49,14 +46,14 @@ def build(results: Results) -> Figure:
         for axes, factor in zip(line, factors):
             shown = plain + _at(extended, trained, factor)
             _curves(axes, shown, looks, results.model.context_length)
-            axes.set_title(f"{dict(STATES)[trained]}, s = {factor:g}", loc="left")
+            axes.set_title(_title(trained, factor), loc="left")
         line[0].set_ylabel("passkeys found")
     for axes in grid[-1]:
         axes.set_xlabel("prompt length (1024 tokens)")
     style.one_legend(upper, grid.ravel(), 6)
-    _heat_maps(lower, plain + _at(extended, states[-1], factors[0]))
-    state = f"{dict(STATES)[states[-1]]}, s = {factors[0]:g}"
-    lower.suptitle(f"by depth, {state}", x=0.01, ha="left", fontsize=8)
+    _maps(lower, plain + _at(extended, states[-1], factors[0]))
+    title = f"by depth, {_title(states[-1], factors[0])}"
+    lower.suptitle(title, x=0.01, ha="left", fontsize=8)
     return figure
 
 
@@ -66,17 +63,21 @@ def _papers(results: Results, trained: bool) -> list[Row]:
     listed = []
     for row in compared(results, "passkey", trained).rows:
         setting = row.setting
-        n_hat = results.model.n_hat.get(setting.factor)
-        own = Setting(rope.PROPOSED, (("n_hat", n_hat),) if n_hat else (), setting.factor)
         method = rope.METHODS.get(setting.method)
         papers = setting.method in _UNEXTENDED or (method is not None and method.published)
-        if setting == own or (papers and setting.plain() and setting.method != rope.PROPOSED):
+        own = setting.method == rope.PROPOSED
+        n_hat = results.model.n_hat.get(setting.factor) if own else None
+        if papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat:
             listed.append(row)
     return listed
 
 
 def _at(rows: list[Row], trained: bool, factor: float) -> list[Row]:
     return [row for row in rows if row.trained == trained and row.setting.factor == factor]
+
+
+def _title(trained: bool, factor: float) -> str:
+    return f"{dict(STATES)[trained]}, s = {factor:g}"
 
 
 def _label(setting: Setting) -> str:
@@ -86,24 +87,23 @@ def _label(setting: Setting) -> str:
     return setting.name
 
 
-def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -> None:
+def _curves(axes: Axes, rows: list[Row], looks: dict, context_length: int) -> None:
     for index, row in enumerate(rows):
         seeds = [run.scores["by_length"] for run in row.runs]
+        lengths = np.array([cell["length"] / 1024 for cell in seeds[0]])
         # Side by side, or the intervals hide each other.
-        step = 0.012 * max(cell["length"] for cell in seeds[0]) / 1024
-        length = [cell["length"] / 1024 + step * (index - (len(rows) - 1) / 2) for cell in seeds[0]]
+        aside = 0.012 * lengths.max() * (index - (len(rows) - 1) / 2)
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
         # them.
         mean, low, high = (
-            stacked([[c[end] for c in cells] for cells in seeds]) for end in ("mean", "low", "high")
+            stacked([[cell[end] for cell in cells] for cells in seeds])
+            for end in ("mean", "low", "high")
         )
         mean = mean.mean(axis=0)
-        low = low.min(axis=0)
-        high = high.max(axis=0)
         axes.errorbar(
-            length,
+            lengths + aside,
             mean,
-            yerr=[mean - low, high - mean],
+            yerr=[mean - low.min(axis=0), high.max(axis=0) - mean],
             label=_label(row.setting),
             capsize=1,
             elinewidth=0.5,
@@ -112,36 +112,31 @@ def _curves(axes: Axes, rows: Sequence[Row], looks: dict, context_length: int) -
             **style.line(looks[row.setting]),
         )
     style.mark_length(axes, context_length / 1024)
-    if (factor := max(row.setting.factor for row in rows)) > 1:
+    factor = max(row.setting.factor for row in rows)
+    if factor > 1:
         style.mark_length(axes, context_length * factor / 1024, "L′")
     axes.set_ylim(-0.05, 1.25)  # the lengths are named above the curves
     axes.set_yticks([0, 0.5, 1])
     axes.set_xlim(0)
-    lengths = [cell["length"] / 1024 for cell in rows[0].first.scores["by_length"]]
     axes.set_xticks(lengths, [f"{length:.3g}" for length in lengths])
 
 
-def _heat_maps(figure: SubFigure, rows: list[Row]) -> None:
-    """A map of each row, side by side."""
+def _maps(figure: SubFigure, rows: list[Row]) -> None:
+    """A map of each row, side by side: its mean over seeds by depth and length."""
     grid = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
     for axes, row in zip(grid, rows):
-        image = _heat_map(axes, row)
+        cells = [cell for run in row.runs for cell in run.scores["by_depth"]]
+        lengths = sorted({cell["length"] for cell in cells})
+        depths = sorted({cell["depth"] for cell in cells})
+        values = np.zeros((len(depths), len(lengths)))
+        for cell in cells:  # as many of each as there are seeds
+            place = depths.index(cell["depth"]), lengths.index(cell["length"])
+            values[place] += cell["mean"] / len(row.runs)
+        image = axes.imshow(values, vmin=0, vmax=1, cmap="cividis", aspect="auto")
+        axes.set_xticks(range(len(lengths)), [f"{length / 1024:.3g}" for length in lengths])
+        axes.set_yticks(range(len(depths)), [f"{depth:.2g}" for depth in depths])
+        axes.set_title(row.setting.name, loc="left")
+        axes.grid(visible=False)
     figure.colorbar(image, ax=list(grid), label="passkeys found", ticks=[0, 0.5, 1])
     figure.supxlabel("prompt length (1024 tokens)", fontsize=8)
     grid[0].set_ylabel("depth")
-
-
-def _heat_map(axes: Axes, row: Row):
-    cells = [cell for run in row.runs for cell in run.scores["by_depth"]]
-    lengths = sorted({cell["length"] for cell in cells})
-    depths = sorted({cell["depth"] for cell in cells})
-    values = np.zeros((len(depths), len(lengths)))
-    for cell in cells:  # as many of each as there are seeds
-        place = depths.index(cell["depth"]), lengths.index(cell["length"])
-        values[place] += cell["mean"] / len(row.runs)
-    image = axes.imshow(values, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-    axes.set_xticks(range(len(lengths)), [f"{length / 1024:.3g}" for length in lengths])
-    axes.set_yticks(range(len(depths)), [f"{depth:.2g}" for depth in depths])
-    axes.set_title(row.setting.name, loc="left")
-    axes.grid(visible=False)
-    return image

@@ -20,11 +20,10 @@ from analysis.scores import Score
 from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
-from experiments.kit import records
-from experiments.kit.records import BEYOND, RESULTS
-from figures.kit.draw import caption as figure_caption
-from tables.kit import benchmark_table, markdown
+from experiments.kit.records import RESULTS
+from tables import benchmarks
 from tables.kit import draw as tables_drawn
+from tables.kit import markdown
 from tables.kit.table import Table
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -94,7 +93,7 @@ class View:
         """The image and how to read it; empty where it was not rendered."""
         self._shown.add(("figures", name))
         file = drawing.place("figures", name, self.results).with_suffix(".png")
-        caption = markdown.text(" ".join(figure_caption(name)))
+        caption = markdown.text(" ".join(drawing.caption(name)))
         return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
 
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
@@ -117,16 +116,16 @@ class View:
             [
                 name
                 for name in names
-                if is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown
+                if drawing.is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown
             ]
             for kind, names in (
                 ("tables", table_names(self.results)),
-                ("figures", drawing.modules("figures")),
+                ("figures", drawing.declared("figures")),
             )
         )
         sections = [self.part(markdown.text(name), [name]) for name in tables]
         sections += [
-            self.part(figure_caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
+            self.part(drawing.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
         ]
         return "\n\n".join(filter(None, sections))
 
@@ -235,18 +234,12 @@ def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
     return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()
 
 
-def is_beyond(kind: str, name: str) -> bool:
-    """Whether a figure, a table, or an experiment that has no table, is beyond the paper."""
-    module = drawing.modules(kind).get(name) or records.program(name)
-    return BEYOND in module.split(".")
-
-
 def table_names(measured: Results) -> list[str]:
     """The tables that there may be of a model: those of tables/, and of an experiment that has
     none, its scores."""
-    modules = list(drawing.modules("tables"))
-    plain = (name for name in measured.experiments() if name not in modules)
-    return modules + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
+    declared = list(drawing.declared("tables"))
+    plain = (name for name in measured.experiments() if name not in declared)
+    return declared + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
 
 @functools.lru_cache(maxsize=512)
@@ -264,7 +257,7 @@ def _published(name: str) -> set[str]:
     """The titles of the paper's blocks, of a table that has some of its own beside the measured
     ones."""
     whole = (RESULTS / "paper" / f"{name}.csv").is_file() and "model" in published.table(name)
-    return {block.title for block in benchmark_table.published_blocks(name)} if whole else set()
+    return {block.title for block in benchmarks.published_blocks(name)} if whole else set()
 
 
 def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> Row:

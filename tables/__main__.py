@@ -3,9 +3,9 @@
     python -m tables                      every table of every model
     python -m tables ruler --model tiny   one of them, printed as text, too
 
-A table is a module of tables/ or, beyond the paper, of tables/beyond/ and is then written to
-tables/MODEL/beyond/. An experiment that has records and no module here gets a table of the scores
-that they hold.
+A table is a function of a module in tables/ or, beyond the paper, in tables/beyond/, and is then
+written to tables/MODEL/beyond/. An experiment that has records and no table here gets one of the
+scores that they hold.
 """
 
 from functools import partial

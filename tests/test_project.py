@@ -122,9 +122,8 @@ def test_the_papers_part_imports_nothing_beyond_it(folder):
 
 def test_rendering_and_disturbances_need_no_torch():
     """Tables, figures and pages come from records alone, and disturbances from a geometry."""
-    modules = [
-        module for kind in ("tables", "figures") for module in drawing.modules(kind).values()
-    ]
+    declared = [*drawing.declared("tables").values(), *drawing.declared("figures").values()]
+    modules = [module for module, _ in declared]
     modules += ["experiments.disturbance", "report.pages"]
     program = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -1,16 +1,11 @@
-"""Learned scaling factors beside every method's.
-
-Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights were
-frozen, with their range over seeds. Other lines: what each method sets. λ = 1 leaves a pair as it
-is, λ = s interpolates it. A line that ends early is of a method that stops the pairs there.
-"""
+"""Scaling factors that were learned."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.beyond import learned
+from analysis.beyond import learned as records
 from analysis.beyond.learned import Learned
 from analysis.beyond.loss_by_position import untrained
 from analysis.results import Results
@@ -22,13 +17,21 @@ _LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started
 _OTHERS = "#EE3377", "s"
 
 
-def build(results: Results) -> Figure:
-    """A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a
-    selection slows."""
-    groups = learned.groups(results)
+def learned(results: Results) -> Figure:
+    """Learned scaling factors beside every method's.
+
+    Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights
+    were frozen, with their range over seeds. Other lines: what each method sets. λ = 1 leaves a
+    pair as it is, λ = s interpolates it. A line that ends early is of a method that stops the pairs
+    there.
+
+    A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a
+    selection slows.
+    """
+    groups = records.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
     rows = {
-        factor: learned.methods(results, untrained(results, factor), variants=False)
+        factor: records.methods(results, untrained(results, factor), variants=False)
         for factor in factors
     }
     settings = {factor: [row.setting for row in own] for factor, own in rows.items()}
@@ -45,7 +48,7 @@ def build(results: Results) -> Figure:
     )
     for factor, axes, strip in zip(factors, *panels):
         for setting in settings[factor]:
-            by = learned.inverse(results, setting)
+            by = records.inverse(results, setting)
             if by is not None and setting not in selections[factor]:
                 by = np.where(
                     by < 16 * factor, by, np.nan
@@ -60,7 +63,7 @@ def build(results: Results) -> Figure:
         for group in (group for group in groups if group.factor == factor):
             _draw_learned(axes, results, group)
         _draw_selections(strip, results, selections[factor], drawn)
-        style.mark_length(axes, 1, "wavelength = L")
+        style.mark_length(axes, 1)
         style.mark_length(strip, 1, "")
         axes.set_xscale("log")
         axes.set_yscale("log", base=2)  # a slow pair's factor matters little and strays far
@@ -83,7 +86,7 @@ def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.n
     not at all."""
     selections = {}
     for setting in settings:
-        by = learned.inverse(results, setting)
+        by = records.inverse(results, setting)
         if by is not None and (np.isclose(by, 1) | np.isclose(by, setting.factor)).all():
             selections[setting] = ~np.isclose(by, 1)
     return selections

@@ -1,9 +1,4 @@
-"""Training loss of each fine-tune minus YaRN's, step by step.
-
-Beyond the paper, at the base model's own learning rate. Both models read the same sequences of L'
-tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick one is
-the mean over all seeds in each quarter of the steps, with bars of two standard errors over steps.
-"""
+"""Losses while a model is fine-tuned."""
 
 from __future__ import annotations
 
@@ -18,13 +13,21 @@ from analysis.numbers import counted
 from analysis.results import Model, Results
 from analysis.settings import seed_count
 from core import rope
+from figures.beyond import curves
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
 
 
-def build(results: Results) -> Figure:
-    """A panel for each scaling factor and number of sequences a step.
+def training_loss(results: Results) -> Figure:
+    """Training loss of each fine-tune minus YaRN's, step by step.
+
+    Beyond the paper, at the base model's own learning rate. Both models read the same sequences of
+    L' tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick
+    one is the mean over all seeds in each quarter of the steps, with bars of two standard errors
+    over steps.
+
+    A panel for each scaling factor and number of sequences a step.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
@@ -72,5 +75,5 @@ def _draw(axes: Axes, gaps: list[Gap]) -> None:
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
     axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences} a step, {seeds}", loc="left")
     axes.set_xlabel("step")
-    style.compress(axes)
-    style.name_curves(axes, ends, colours)
+    curves.compress(axes)
+    curves.name_curves(axes, ends, colours)

@@ -1,11 +1,4 @@
-"""Loss of each method minus YaRN's, within the context length and beyond it.
-
-Beyond the paper, at the least factor. Untrained methods are compared with untrained YaRN, and
-fine-tuned ones with fine-tuned YaRN, on the same texts. A small point is a text, a large mark the
-mean over texts with its 95 % interval; left of zero is less loss than YaRN. A mean that lies
-further off stands at the edge, with its number. What a method loses in both columns alike it loses
-everywhere, not by extending.
-"""
+"""README's methods side by side."""
 
 from collections.abc import Iterable
 
@@ -34,8 +27,16 @@ MARKS = {"untrained": "o", "fine-tuned": "D"}
 Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by a key of TITLES
 
 
-def build(results: Results) -> Figure:
-    """A line for each method of README's table, at the least factor that has two of them.
+def within_and_beyond(results: Results) -> Figure:
+    """Loss of each method minus YaRN's, within the context length and beyond it.
+
+    Beyond the paper, at the least factor. Untrained methods are compared with untrained YaRN, and
+    fine-tuned ones with fine-tuned YaRN, on the same texts. A small point is a text, a large mark
+    the mean over texts with its 95 % interval; left of zero is less loss than YaRN. A mean that
+    lies further off stands at the edge, with its number. What a method loses in both columns alike
+    it loses everywhere, not by extending.
+
+    A line for each method of README's table, at the least factor that has two of them.
 
     Raises:
         NotMeasured: there is no record of one of them beside the baseline's.

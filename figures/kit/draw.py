@@ -1,18 +1,35 @@
-"""Draw one figure of a model: from records to figures/MODEL/NAME.png and NAME.pdf."""
+"""Draw one figure of a model: from records to figures/MODEL/NAME.png and NAME.pdf.
 
-from __future__ import annotations
+A figure that is the same to the eye as its file is not written again. Another processor gives other
+last digits, and so another shade of a few pixels.
+"""
 
-import ast
-import importlib
+import io
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+from PIL import Image
 
 from analysis import drawing
 from analysis.results import Results
-from experiments.kit import records
+from core import files
+from figures.kit import style
 
-if TYPE_CHECKING:  # pages need captions and no matplotlib
-    from matplotlib.figure import Figure
+SAME = 2  # of 255: a smaller difference in any channel of any pixel is none to the eye
+DPI = 200
+_END = 12  # bytes of the mark at the end of a PNG file, which decoding does not need
+# Without a date or a program's version, so that the same records give the same files.
+_METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+
+
+def draw(name: str, measured: Results) -> drawing.Drawn:
+    """Write figures/MODEL/NAME.png and NAME.pdf."""
+    written = save(figure(name, measured), drawing.place("figures", name, measured))
+    title, reading = drawing.caption(name)
+    return written, textwrap.fill(f"{measured.model.title}, {title} {reading}", 100)
 
 
 def figure(name: str, measured: Results) -> Figure:
@@ -22,24 +39,52 @@ def figure(name: str, measured: Results) -> Figure:
         NotMeasured: no record of what it shows.
         InputError: no figure of that name.
     """
-    from figures.kit import style
-
-    found = importlib.import_module(drawing.module("figures", name))
     style.use()
-    return found.build(measured)
+    return drawing.function("figures", name)(measured)
 
 
-def draw(name: str, measured: Results) -> drawing.Drawn:
-    """Write figures/MODEL/NAME.png and NAME.pdf."""
-    from figures.kit import image
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write PATH.pdf and PATH.png, unless both are there and the picture is the same to the eye.
 
-    written = image.save(figure(name, measured), drawing.place("figures", name, measured))
-    title, reading = caption(name)
-    return drawing.Drawn(written, textwrap.fill(f"{measured.model.title}, {title} {reading}", 100))
+    Args:
+        path: without the suffix.
+
+    Returns:
+        both files.
+    """
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+        figure.dpi = DPI
+        layout.execute(figure)  # again: names take other room at another resolution
+    png, pdf = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "pdf"))
+    picture = _drawn(figure, "png")
+    if not (pdf.is_file() and png.is_file() and is_same(picture, png.read_bytes())):
+        files.write(pdf, _drawn(figure, "pdf"))
+        files.write(png, picture)  # last: where it is the same, so is the other
+    pyplot.close(figure)
+    return [pdf, png]
 
 
-def caption(name: str) -> tuple[str, str]:
-    """A figure's title and how to read it, from its module's docstring; the second may be empty."""
-    file = records.ROOT / f"{drawing.module('figures', name).replace('.', '/')}.py"
-    title, _, reading = (ast.get_docstring(ast.parse(file.read_bytes())) or name).partition("\n\n")
-    return title, " ".join(reading.split())
+def _drawn(figure: Figure, suffix: str) -> bytes:
+    drawn = io.BytesIO()
+    with pyplot.rc_context({"figure.constrained_layout.use": False}):  # it has been laid out
+        figure.set_layout_engine(None)
+        figure.savefig(drawn, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
+    return drawn.getvalue()
+
+
+def is_same(picture: bytes, there: bytes) -> bool:
+    """Whether two PNG files show the same to the eye; what cannot be decoded shows nothing."""
+    if there[-_END:] != picture[-_END:]:
+        return False
+    try:
+        before = _pixels(there)
+    except (OSError, SyntaxError, ValueError):  # what a broken file raises, by where it breaks
+        return False
+    now = _pixels(picture)
+    return now.shape == before.shape and int(np.abs(now - before).max()) <= SAME
+
+
+def _pixels(png: bytes) -> np.ndarray:
+    """Integers from 0 to 255, [rows, columns, channels]."""
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).astype(np.int16)

@@ -1,8 +1,7 @@
 """What every figure shares: sizes, type, and how a setting is drawn."""
 
 import itertools
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +9,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
 
 from analysis.settings import Setting
 from core import rope
@@ -19,59 +17,39 @@ from core import rope
 COLUMN = 3.3
 PAGE = 6.9
 
-# For what a registration leaves out: colours far from each other, from black, from the baseline's
-# and from the registered solid line, to colour-blind eyes too, and dashes unlike those that are
-# registered.
-_COLOURS = ("#882255", "#332288", "#77AA66", "#997700", "#56B4E9", "#888888")
+# For what a registration leaves out: colours and dashes unlike those that are registered.
+_COLOURS = ("#AA4499", "#6699CC", "#88AA55", "#AA7700", "#DD7788")
 _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2, 2)))
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
-_NAME = 17  # characters of a line of a curve's name
 
 
-def styles(*panels: Iterable[Setting]) -> dict[Setting, rope.Style]:
-    """(colour, line style) of each setting of a figure, the same in all its panels.
+def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
+    """(colour, line style) of each setting of a figure.
 
-    A method is drawn as its registration says, its settings with other options as the further
-    styles there, those of each scaling factor alike: n̂ differs between factors. What they leave
-    out takes the next free pair of a colour and a dash, and so does a setting whose colour is that
-    of another of its panel, or of another setting of its method. Where more settings share a panel
-    than there are colours, they differ by dashes alone.
+    A method is drawn as its registration says, and its settings with other options as the further
+    styles there, those of each scaling factor alike: n̂ differs between factors. What a registration
+    leaves out takes the next free pair of a dash and a colour.
     """
-    free = [style[::-1] for style in itertools.product(_DASHES, _COLOURS)]  # thirty pairs
-    lists = [list(panel) for panel in panels]
-    ordered = sorted({one for panel in lists for one in panel}, key=_order)
-    roles = {setting: _role(setting, ordered) for setting in ordered}
-    together = [{roles[one] for one in panel} for panel in lists]
-    looks: dict[tuple, rope.Style] = {(None, 0, ()): AS_IT_IS}
-    for role in roles.values():
-        if role in looks:
-            continue
-        others = {
-            other
-            for other in looks
-            if other[0] == role[0] or any({role, other} <= panel for panel in together)
-        }
-        used = {looks[other][0] for other in others}
-        name, place, _ = role
-        registered = rope.METHODS[name].styles[place : place + 1] if name in rope.METHODS else ()
-        wanted = [*registered, *(style for style in free if style not in looks.values())]
-        wanted = wanted or free  # a figure of more than thirty
-        looks[role] = next((style for style in wanted if style[0] not in used), wanted[0])
-    return {setting: looks[roles[setting]] for setting in ordered}
-
-
-def _role(setting: Setting, among: list[Setting]) -> tuple:
-    """What looks alike at each scaling factor: the method, the setting's place among those of its
-    method with options, and the files that it names."""
-    if setting.plain():
-        return setting.method, 0, setting.options
-    alike = [one for one in among if (one.method, one.factor) == (setting.method, setting.factor)]
-    varied = list(dict.fromkeys(one.options for one in alike if not one.plain()))
-    return setting.method, 1 + varied.index(setting.options), ()
-
-
-def _order(setting: Setting) -> tuple:
-    return *setting.order, str(setting.method)
+    free = itertools.cycle(itertools.product(_DASHES, _COLOURS))
+    options: dict[tuple, list[tuple]] = {}  # of a method at a factor; none at all are the first
+    chosen = {(None, 0): AS_IT_IS}
+    drawn = {}
+    for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
+        of_method = options.setdefault((setting.method, setting.factor), [()])
+        own = () if setting.plain() else setting.options
+        if own not in of_method:
+            of_method.append(own)
+        place = of_method.index(own)
+        look = (setting.method, place)
+        if look not in chosen:
+            method = rope.METHODS.get(setting.method)
+            if method is not None and place < len(method.styles):
+                chosen[look] = method.styles[place]
+            else:
+                dash, colour = next(free)
+                chosen[look] = (colour, dash)
+        drawn[setting] = chosen[look]
+    return drawn
 
 
 def line(style: rope.Style) -> dict:
@@ -94,63 +72,22 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     )
 
 
-def compress(axes: Axes) -> None:
-    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are
-    any."""
-    if max(map(abs, axes.get_ylim())) <= 0.1:
-        return
-    axes.set_yscale("symlog", linthresh=0.1)
-    axes.yaxis.set_major_locator(
-        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
-    )
-    axes.yaxis.set_major_formatter("{x:g}")
-
-
-def name_curves(
-    axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]
-) -> None:
-    """Name curves at their right end, each in its colour; names do not hide each other.
+def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
+    """Where names stand along an axis so that none hides another, near to where they are wanted.
 
     Args:
-        ends: the last point of each curve, by its name.
+        wanted: the middle of each, ascending.
+        sizes: how much room each takes.
+        most: where the last one ends at most.
     """
-    axes.autoscale_view()
-    height = 72 * axes.get_window_extent().height / axes.figure.dpi
-    to_fraction = axes.transScale + axes.transLimits
-    names = sorted(ends, key=lambda name: to_fraction.transform(ends[name])[1])
-    texts = [
-        textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME)
-        for name in names
-    ]
-    sizes = [
-        8.5 * (1 + text.count("\n")) / height for text in texts
-    ]  # of its lines, as a share of the axes' height
-    wanted = [to_fraction.transform(ends[name])[1] for name in names]
-    for index in range(1, len(names)):
-        apart = (sizes[index - 1] + sizes[index]) / 2
-        wanted[index] = max(wanted[index], wanted[index - 1] + apart)
-    top = 1 + sizes[-1] / 2 if sizes else 1
-    for index in reversed(range(len(names))):
-        wanted[index] = min(wanted[index], top - sizes[index] / 2)
-        top = wanted[index] - sizes[index] / 2
-    for name, text, y in zip(names, texts, wanted):
-        axes.annotate(
-            text,
-            ends[name],
-            (1.07, y),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=6.5,
-            color=colours[name],
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colours[name],
-                "linewidth": 0.4,
-                "relpos": (0, 0.5),
-                "shrinkA": 0,
-            },
-            annotation_clip=False,
-        )
+    places = list(wanted)
+    for index in range(1, len(places)):
+        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
+        places[index] = max(places[index], least)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], most - sizes[index] / 2)
+        most = places[index] - sizes[index] / 2
+    return places
 
 
 def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:

@@ -1,15 +1,12 @@
-"""Loss of each method against that of scaling factors found by gradient descent.
+"""Scaling factors that were learned."""
 
-All weights were frozen. Other factors may have less loss: gradient descent ends in a valley near
-its start.
-"""
-
-from analysis.beyond import learned, loss_by_position
+from analysis.beyond import learned as records
+from analysis.beyond import loss_by_position
 from analysis.comparison import Row
 from analysis.results import Results
 from analysis.scores import Scores
 from analysis.settings import extended_length, tokens
-from tables.kit.benchmark_table import OVER_TEXTS
+from tables.benchmarks import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
 _WITHIN = "Δ within L"
@@ -23,11 +20,15 @@ CAPTION = (
 )
 
 
-def build(results: Results) -> Table:
-    """From the records of learned factors and of loss by position: a block for each factor."""
-    groups = learned.groups(results)
+def learned(results: Results) -> Table:
+    """Loss of each method against that of scaling factors found by gradient descent.
+
+    All weights were frozen. Other factors may have less loss: gradient descent ends in a valley
+    near its start. A block for each factor.
+    """
+    groups = records.groups(results)
     scored = {
-        factor: learned.scored(results, factor)
+        factor: records.scored(results, factor)
         for factor in dict.fromkeys(group.factor for group in groups)
     }
     blocks = [
@@ -53,7 +54,7 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
     lengths = f"{tokens(results.model.context_length)} to {length}"
     texts = titles(loss_by_position.texts(least.first))
     title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
-    return score_block(title, scored, digits=3, best=None, signed=(_WITHIN, _BEYOND))
+    return score_block(title, scored, digits=3, best=None)
 
 
 def _scores(row: Row, least: Row) -> Scores:

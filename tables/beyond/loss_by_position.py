@@ -1,17 +1,14 @@
-"""Loss within and beyond L, without training and fine-tuned.
-
-Loss by position on the beginnings of books, up to L'.
-"""
+"""Loss by position, within L and beyond it."""
 
 from analysis import disturbance
-from analysis.beyond import loss_by_position
+from analysis.beyond import loss_by_position as losses
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import tokens
 from core import rope
-from tables.kit.benchmark_table import OVER_TEXTS, seeds
+from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 BASELINE = rope.METHODS[rope.BASELINE].title
@@ -27,14 +24,17 @@ CAPTION = (
 )
 
 
-def build(results: Results) -> Table:
-    """From the records of loss by position: at each factor, a block for each state and set of
-    texts."""
+def loss_by_position(results: Results) -> Table:
+    """Loss within and beyond L, without training and fine-tuned.
+
+    Loss by position on the beginnings of books, up to L': at each factor, a block for each state
+    and set of texts.
+    """
     results.require("loss_by_position")
     blocks = [
         _block(results, rows, factor)
-        for factor in loss_by_position.measured_factors(results)
-        for rows in loss_by_position.sets(results, factor)
+        for factor in losses.measured_factors(results)
+        for rows in losses.sets(results, factor)
     ]
     return Table("loss_by_position", CAPTION, tuple(blocks))
 
@@ -45,17 +45,12 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
     for row in compared.rows:
         computed = disturbance.compute(results.model.plain, row.setting)
         scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
-        scores |= {where: loss_by_position.level(row, where) for where in (WITHIN, BEYOND)}
+        scores |= {where: losses.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
-            scores[column] = (
-                None if baseline in (None, row) else loss_by_position.gap(row, baseline, where)
-            )
+            scores[column] = None if baseline in (None, row) else losses.gap(row, baseline, where)
         rows.append((row.setting.name, scores))
     title = _title(results, compared, factor)
-    unranked = (DISTURBANCE, *PLACES.values())
-    return score_block(
-        title, rows, digits=3, best=min, unranked=unranked, signed=tuple(PLACES.values())
-    )
+    return score_block(title, rows, digits=3, best=min, unranked=DISTURBANCE)
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
@@ -69,6 +64,6 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
             lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
     count = first.run["length"] * len(first.scores["blocks"])
-    texts = f"{titles(loss_by_position.texts(first))} ({count:,} tokens)"
+    texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
     lengths = f"{tokens(model.context_length)} to {tokens(first.run['length'])}"
     return f"{model.title}, s = {factor:g}, {lengths}, {state}, {texts}"

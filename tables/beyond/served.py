@@ -1,8 +1,9 @@
-"""Inference engines against transformers, position by position."""
+"""Exported models, as inference engines serve them."""
 
+from analysis.numbers import number
 from analysis.results import Record, Results
 from analysis.settings import STATES, Setting
-from tables.kit.table import Block, Cell, Table, number, probability, sentence_case
+from tables.kit.table import Block, Cell, Table, sentence_case
 
 # Tolerances in nats: for the mean |difference| over positions, and for quantised weights, whose
 # rounding changes every position, for the difference of mean losses.
@@ -35,8 +36,11 @@ HEADER = (
 )
 
 
-def build(results: Results) -> Table:
-    """From the records of served: a block for each state and length."""
+def served(results: Results) -> Table:
+    """Inference engines against transformers, position by position.
+
+    A block for each state and length.
+    """
     records = [run for run in results.records("served") if "engine" in run.run]
     blocks = []
     if not records:
@@ -70,7 +74,7 @@ def line(record: Record) -> tuple[Cell, ...]:
     losses = [
         Cell(number(scores[name]["mean"], 4)) for name in ("engine", "transformers", "unextended")
     ]
-    gaps = [Cell(probability(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
+    gaps = [Cell(_short(apart[name]) if apart[name] else "0") for name in ("mean", "largest")]
     name = Cell(sentence_case(Setting.of(record.run).name))
     return (
         name,
@@ -80,6 +84,15 @@ def line(record: Record) -> tuple[Cell, ...]:
         *gaps,
         Cell(verdict(record)),
     )
+
+
+def _short(difference: float) -> str:
+    """With two decimals; of less than 0.005, its power of ten."""
+    if difference >= 0.005:
+        return f"{difference:.2f}"
+    digit, power = f"{difference:.0e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digit}·10{raised}"
 
 
 def verdict(record: Record) -> str:

@@ -7,7 +7,7 @@ as it can.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from analysis.numbers import by_text, interval, number
@@ -15,7 +15,6 @@ from analysis.scores import LEAST_TEXTS, Score
 
 NO_RECORD = "no record"
 NONE = "–"
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
-        sketch: what it is called where its records are a sketch; see :meth:`sketched`.
+        sketch: whether its records are a sketch; see :meth:`sketched`.
     """
 
     name: str
@@ -66,41 +65,30 @@ class Table:
     blocks: tuple[Block, ...]
     paper: str = ""
     words: bool = False
-    sketch: str = ""
+    sketch: bool = False
 
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
-        return f"{self.sketch} {whose} {self.caption}".strip()
+        sketch = "A sketch of few steps and samples, which decides nothing. " if self.sketch else ""
+        return f"{sketch}{whose} {self.caption}"
 
-    def sketched(self, size: str) -> Table:
+    def sketched(self) -> Table:
         """The table called a sketch, without intervals and bold numbers; of the caption, which
-        explains them, the first sentence.
-
-        Args:
-            size: of how many steps and items.
-        """
+        explains them, the first sentence."""
         blocks = []
         for block in self.blocks:
             rows = (tuple(map(_plain, row)) for row in block.rows)
             blocks.append(replace(block, rows=tuple(rows)))
         first, *_ = self.caption.split(". ")
-        sketch = f"A sketch{size}, which decides nothing."
-        return replace(self, caption=f"{first.rstrip('.')}.", blocks=tuple(blocks), sketch=sketch)
+        caption = f"{first.rstrip('.')}."
+        return replace(self, caption=caption, blocks=tuple(blocks), sketch=True)
 
 
 def _plain(cell: Cell) -> Cell:
     """The cell without an interval, which is in brackets, and not bold."""
     return Cell(cell.text, re.sub(r"\[[^]]*\] ?", "", cell.small).strip())
-
-
-def probability(p: float) -> str:
-    """A p value with two decimals; of less than 0.005, its power of ten."""
-    if p >= 0.005:
-        return f"{p:.2f}"
-    digit, power = f"{p:.0e}".split("e")
-    return f"{digit}·10{str(int(power)).translate(_RAISED)}"
 
 
 def titles(texts: Iterable[str]) -> str:
@@ -115,57 +103,53 @@ def titles(texts: Iterable[str]) -> str:
     return f"{len(names)} texts: {listed}"
 
 
-def score_cell(
-    score: Score | None, digits: int = 1, sign: bool = False, bold: bool = False
-) -> Cell:
-    """A score; a dash where there is nothing to compare, published numbers with the two decimals
-    they have."""
-    if score is None:
-        return Cell(NONE)
-    digits = 2 if score.low is None and score.n is None else digits
-    each = by_text(score, digits, sign)
-    small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
-    return Cell(number(score.mean, digits, sign), small, bold)
-
-
 def score_block(
     title: str,
     rows: Iterable[tuple[str, Mapping[str, Score | None]]],
     first: str = "Method",
     digits: int = 1,
     best: Callable[[list[float]], float] | None = max,
-    unranked: Sequence[str] = (),
-    signed: Sequence[str] = (),
+    unranked: str = "",
 ) -> Block:
     """A block of scores, a column for each metric in the order of their first appearance.
+
+    A metric that begins with Δ is a difference, which has a sign and no best.
 
     Args:
         rows: each one's name and scores.
         first: the header of the rows' names.
         digits: decimals of measured scores.
         best: which mean of a column is bold; None for none.
-        unranked: metrics without a best.
-        signed: metrics that are differences.
+        unranked: another metric without a best.
     """
     rows = list(rows)
     metrics = list(dict.fromkeys(metric for _, scores in rows for metric in scores))
-    bold = {}
+    columns = [[Cell(sentence_case(name)) for name, _ in rows]]
     for metric in metrics:
         means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
-        ranked = best and metric not in unranked and len(rows) > 1
-        bold[metric] = best(means) if ranked and means else None
-    lines = []
-    for name, scores in rows:
-        cells = [Cell(sentence_case(name))]
-        for metric in metrics:
+        difference = metric.startswith("Δ")
+        ranked = best and means and len(rows) > 1 and not difference and metric != unranked
+        top = best(means) if ranked else None
+        column = []
+        for _, scores in rows:
             if metric not in scores:
-                cells.append(Cell(NO_RECORD))
-                continue
-            score = scores[metric]
-            is_best = score is not None and score.mean == bold[metric]
-            cells.append(score_cell(score, digits, metric in signed, is_best))
-        lines.append(tuple(cells))
-    return Block(title, (first, *metrics), tuple(lines))
+                column.append(Cell(NO_RECORD))
+            elif scores[metric] is None:
+                column.append(Cell(NONE))
+            else:
+                column.append(_score_cell(scores[metric], digits, difference, top))
+        columns.append(column)
+    return Block(title, (first, *metrics), tuple(zip(*columns)))
+
+
+def _score_cell(score: Score, digits: int, sign: bool, best: float | None) -> Cell:
+    """A published number, which has neither interval nor samples, has the two decimals that the
+    paper prints."""
+    if score.low is None and score.n is None:
+        digits = 2
+    each = by_text(score, digits, sign)
+    small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
+    return Cell(number(score.mean, digits, sign), small, bold=score.mean == best)
 
 
 def sentence_case(name: str) -> str:

@@ -7,95 +7,78 @@ import pytest
 
 from core.errors import InputError
 from experiments.kit.records import ROOT
-from figures.beyond import within_and_beyond
+from figures.beyond.within_and_beyond import settings, within_and_beyond
 from tests.analysis.recorder import LENGTH, Recorder
 
-BOOKS = [f"Book {index}" for index in range(5)]
+OWN = "DPRoPE at n̂ = 40"
+LEAST = "DPRoPE at t = 0"
+UNTRAINED = [
+    ("yarn", {}, 3.0, 3.0),
+    ("dprope-covered", {}, 3.015, 3.025),
+    ("dprope", {"n_hat": 40}, 3.05, 3.04),
+    ("dprope", {}, 3.22, 3.23),
+    ("original", {}, 2.97, 4.72),
+    ("mrrope-pro", {}, 3.01, 3.01),
+]
 
 
-def losses(within, beyond):
-    """A record of five books whose losses are these plus 0, 0.001 … 0.004."""
-    of_book = {
-        book: [within + index / 1000, beyond + index / 1000] for index, book in enumerate(BOOKS)
-    }
-    ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-    return {
-        "data": dict.fromkeys(BOOKS, "hash"),
-        "length": 2 * LENGTH,
-        "scores": {"block": LENGTH, "blocks": of_book, "ranges": ranges},
-    }
+def add(recorder, method, options, *losses, seed=None, books="Book"):
+    """A record of five books whose losses within and beyond L are these plus 0, 0.001 … 0.004."""
+    spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
+    titles = [f"{books} {index}" for index in range(5)]
+    blocks = {title: [loss + index / 1000 for loss in losses] for index, title in enumerate(titles)}
+    recorder.add(
+        "loss_by_position",
+        method,
+        options=options,
+        seed=seed,
+        scores={"ranges": spans, "block": LENGTH, "blocks": blocks},
+        data=dict.fromkeys(titles, "hash"),
+        length=2 * LENGTH,
+    )
 
 
 @pytest.fixture
 def recorder(tmp_path):
-    """Within L and beyond, untrained."""
     recorder = Recorder(tmp_path, n_hat={"2": 40})
-    for method, options, within, beyond in [
-        ("yarn", {}, 3.0, 3.0),
-        ("dprope-covered", {}, 3.015, 3.025),
-        ("dprope", {"n_hat": 40}, 3.05, 3.04),
-        ("dprope", {}, 3.22, 3.23),
-        ("original", {}, 2.97, 4.72),
-        ("mrrope-pro", {}, 3.01, 3.01),
-    ]:
-        recorder.add(
-            "loss_by_position", method, options=options, **losses(within=within, beyond=beyond)
-        )
+    for method, options, *losses in UNTRAINED:
+        add(recorder, method, options, *losses)
     return recorder
 
 
 def drawn(axes):
-    """By a method's name: its marks' places in the order of the lines, and numbers at the edge."""
+    """By a method's name: its marks' places from above, and the numbers at the edge."""
     names = [label.get_text() for label in axes.figure.axes[0].get_yticklabels()]
     marks = {}
-    numbers = {}
     for line in axes.lines:
         if line.get_marker() in ("o", "D"):
-            place = line.get_xdata()[0]
-            height = line.get_ydata()[0]
-            marks.setdefault(names[round(height)], []).append(place)
-    for text in axes.texts:
-        numbers.setdefault(names[round(text.xy[1])], []).append(text.get_text())
-    return marks, numbers
+            (place,) = line.get_xdata()
+            (height,) = line.get_ydata()
+            marks.setdefault(names[round(height)], []).append(round(place, 6))
+    return marks, {names[round(text.xy[1])]: text.get_text() for text in axes.texts}
 
 
 def test_near_methods_are_marked_and_far_ones_written_at_the_edge(recorder):
-    within, beyond = within_and_beyond.build(recorder.results()).axes
+    within, beyond = within_and_beyond(recorder.results()).axes
     assert within.get_xscale() == beyond.get_xscale() == "linear"
-    marks, numbers = drawn(within)
-    assert marks.keys() == {
-        "YaRN",
-        "YaRN without blend",
-        "DPRoPE at n̂ = 40",
-        "original",
-    }
-    assert marks["YaRN"] == [0]
-    assert marks["DPRoPE at n̂ = 40"] == pytest.approx([0.05])
-    assert marks["original"] == pytest.approx([-0.03])
-    assert numbers == {"DPRoPE at t = 0": ["+0.22"]}
-    marks, numbers = drawn(beyond)
-    assert marks["DPRoPE at n̂ = 40"] == pytest.approx([0.04])
-    assert numbers == {"DPRoPE at t = 0": ["+0.23"], "original": ["+1.72"]}
-    low, high = within.get_xlim()
-    places = [place for axes in (within, beyond) for of in drawn(axes)[0].values() for place in of]
-    assert low < min(places) < max(places) < high
+    near = {"YaRN": [0], "YaRN without blend": [0.015], OWN: [0.05], "original": [-0.03]}
+    assert drawn(within) == (near, {LEAST: "+0.22"})
+    near = {"YaRN": [0], "YaRN without blend": [0.025], OWN: [0.04]}
+    assert drawn(beyond) == (near, {LEAST: "+0.23", "original": "+1.72"})
+    _, high = within.get_xlim()  # half of the means are in the inner half of the axis, up to 0.09
+    assert high == pytest.approx(1.05 * 0.09)
 
 
 def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorder):
-    add = recorder.add
     for seed in (0, 1):
-        add("loss_by_position", "yarn", seed=seed, **losses(within=2.9, beyond=2.8))
-        options = {"n_hat": 40}
-        ours = losses(within=2.91, beyond=2.82 + seed / 100)
-        add("loss_by_position", "dprope", options=options, seed=seed, **ours)
-    others = losses(within=1, beyond=1) | {"data": {"Another Book": "hash"}}
-    for method in ("yarn", "pi", "original"):  # of other texts, though of more methods
-        for seed in (0, 1):
-            add("loss_by_position", method, seed=seed, **others)
-    figure = within_and_beyond.build(recorder.results())
+        add(recorder, "yarn", {}, 2.9, 2.8, seed=seed)
+        add(recorder, "dprope", {"n_hat": 40}, 2.91, 2.82 + seed / 100, seed=seed)
+        for method in ("yarn", "pi", "original"):  # of other texts, though of more methods
+            add(recorder, method, {}, 1, 1, seed=seed, books="Other")
+    figure = within_and_beyond(recorder.results())
     for axes, untrained, fine_tuned in zip(figure.axes, (0.05, 0.04), (0.01, 0.025)):
         marks, _ = drawn(axes)
-        assert marks["DPRoPE at n̂ = 40"] == pytest.approx([untrained, fine_tuned])
+        assert marks[OWN] == [untrained, fine_tuned]
         assert marks["YaRN"] == [0, 0] and "PI" not in marks
     (legend,) = figure.legends
     named = {text.get_text() for text in legend.get_texts()}
@@ -107,12 +90,7 @@ def test_lines_are_those_of_readmes_table(recorder):
     section = (ROOT / "README.md").read_text().split("## The methods side by side")[1]
     rows = re.findall(r"^\| (\w.+?)(?: \(.*?\))?: ", section.split("\n## ")[0], re.MULTILINE)
     names = [name for name in rows if not name.startswith("SmolLM2")]
-    assert names == list(within_and_beyond.settings(results.model, 2.0))
+    assert names == list(settings(results.model, 2.0))
     del recorder.records["loss_by_position/000_yarn.json"]
     with pytest.raises(InputError, match="YaRN"):
-        within_and_beyond.build(recorder.results())
-
-
-def test_half_of_the_means_are_in_the_inner_half_of_the_axis():
-    assert within_and_beyond.axis_end([0, -0.02, 0.05, 9]) == pytest.approx(0.1)
-    assert within_and_beyond.axis_end([0, 0]) > 0
+        within_and_beyond(recorder.results())

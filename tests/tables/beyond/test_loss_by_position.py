@@ -1,6 +1,6 @@
 """Loss by position: differences to the rival of the same state, paired by text."""
 
-from tables.beyond import loss_by_position
+from tables.beyond.loss_by_position import loss_by_position
 
 
 def test_excerpts_of_one_text_count_as_one(recorder):
@@ -10,7 +10,7 @@ def test_excerpts_of_one_text_count_as_one(recorder):
         moved = {title: [loss + more for loss in each] for title, each in losses.items()}
         scores = {"ranges": spans, "block": 4096, "blocks": moved}
         recorder.add("loss_by_position", method, scores, length=16384)
-    (block,) = loss_by_position.build(recorder.results()).blocks
+    (block,) = loss_by_position(recorder.results()).blocks
     assert block.header[2:] == (
         "within L",
         "beyond L",

@@ -1,0 +1,319 @@
+"""The benchmarks: Tables 1, 2 and 8 to 10, the ablations (Tables 4 to 7), and passkeys.
+
+Each table is a few lines, above. Below is what they share: the paper's rows stand first, and never
+mixed with them what was measured.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from analysis import metrics, published
+from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
+from analysis.metrics import ALL, Passkeys, passkeys_by_length
+from analysis.numbers import interval
+from analysis.results import Record, Results
+from analysis.scores import Score
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, Setting, default_of, methods, seed_count
+from core import roles
+from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
+
+INTERVALS = (
+    "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
+    "(Student's)"
+)
+OVER_TEXTS = (
+    "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
+    "than five texts are no sample: parentheses hold each text's value, and an interval is over "
+    "seeds on these texts alone."
+)
+
+
+def longbench_e(results: Results) -> Table:
+    """Table 1: LongBench-E, mean over its tasks by length."""
+    caption = (
+        f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. "
+        "A miniature is generated (tools/tiny/miniature) and cannot be compared with the "
+        "benchmark. Best in bold."
+    )
+
+    def tasks(record: Record) -> str:
+        """The tasks, where they are not all 13."""
+        names = list(record.scores.get("tasks", ()))
+        return f", {', '.join(names)} only" if 0 < len(names) < 13 else ""
+
+    return benchmark(results, "longbench_e", caption, metrics.longbench_e, "Table 1", tasks)
+
+
+def open_llm(results: Results) -> Table:
+    """Table 2: the Open LLM benchmarks."""
+    caption = (
+        "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), "
+        "ARC-c (25-shot), fewer where a title says so. Measured rows: on the sample of documents "
+        f"that the record names, {INTERVALS}. A miniature is generated (tools/tiny/miniature) and "
+        "cannot be compared with the benchmarks. Best in bold."
+    )
+
+    def shots(record: Record) -> str:
+        """How many examples a prompt has at most, where that is not the benchmarks' own number."""
+        return f", at most {record.run['shots']} shots" if "shots" in record.run else ""
+
+    return benchmark(results, "open_llm", caption, metrics.open_llm, "Table 2", shots)
+
+
+def n_hat_longbench_e(results: Results) -> Table:
+    """Table 4: LongBench-E by n̂, the number of interpolated dimensions."""
+    return _ablation(results, "longbench_e", "n_hat", paper="Table 4")
+
+
+def n_hat_open_llm(results: Results) -> Table:
+    """Table 5: Open LLM by n̂, the number of interpolated dimensions."""
+    return _ablation(results, "open_llm", "n_hat", paper="Table 5")
+
+
+def intervals_longbench_e(results: Results) -> Table:
+    """Table 6: LongBench-E by b, the number of intervals."""
+    return _ablation(results, "longbench_e", "intervals", paper="Table 6")
+
+
+def intervals_open_llm(results: Results) -> Table:
+    """Table 7: Open LLM benchmarks by b, the number of intervals."""
+    return _ablation(results, "open_llm", "intervals", paper="Table 7")
+
+
+def ruler(results: Results) -> Table:
+    """Table 8: RULER by length, mean over its tasks."""
+    caption = (
+        "RULER: the mean score (%) of its tasks, by evaluation length in tokens. Measured rows "
+        "have 95 % intervals for samples (Wilson's over all tasks, wide rather than narrow) and, "
+        "where there are several, for training seeds (Student's). The best is bold."
+    )
+
+    def tasks(record: Record) -> str:
+        """How many tasks, where they are not all 13, and what one prompt counts, where a task has
+        only one."""
+        count = len(record.run["tasks"])
+        title = "" if count == 13 else f", {count} of 13 tasks"
+        if record.run.get("samples") == 1:
+            title += f", one prompt a task, each {100 / count:.1f} points"
+        return title
+
+    return benchmark(results, "ruler", caption, metrics.ruler, "Table 8", tasks)
+
+
+def time_cost(results: Results) -> Table:
+    """Table 9: time of a training step and of a forward pass."""
+    reference = methods()[roles.TIME_REFERENCE].title
+    caption = (
+        f"Time of a training step and of a forward pass, relative to {reference}. Measured rows "
+        "are the median over rounds, with a 95 % interval in brackets; every round times every "
+        f"method once, in an order of its own. “{reference}, again” is {reference} timed a second "
+        "time in every round, so it shows the error of the clock."
+    )
+    blocks = published_blocks("time_cost", best=None)
+    for record in results.require("time_cost"):
+        timings = record.scores["rows"]
+        factor = record.run["factor"]
+        measured = f"measured at {record.run['length']} tokens, {timings[0]['rounds']} rounds"
+        rows: dict[str, dict[str, Score]] = {}
+        for timed in timings:
+            name = Setting.of(timed | {"factor": factor}).name
+            if timed["again"]:
+                name += ", again"
+            score = Score(timed["relative_to_pi"], timed["low"], timed["high"], timed["rounds"])
+            rows.setdefault(name, {})[timed["phase"]] = score
+        title = f"{results.model.title}, {measured}, s = {factor:g}"
+        blocks.append(score_block(title, rows.items(), digits=3, best=None))
+    return Table("time_cost", caption, tuple(blocks), "Table 9")
+
+
+def perplexity(results: Results) -> Table:
+    """Table 10: sliding-window perplexity by length.
+
+    Beginnings of texts and whole ones stand apart.
+    """
+    caption = (
+        "Sliding-window perplexity by evaluation length in tokens, at a stride of S = 256 unless "
+        "stated. Published rows are on PG19. Measured perplexity is exp of the mean loss over the "
+        "texts that a title names, each token of a text weighing the same. "
+        f"{OVER_TEXTS} The best is bold."
+    )
+
+    def which(record: Record) -> str:
+        """Which texts and which part of them were scored, and the stride or strides, where not the
+        paper's."""
+        tokens = record.run["tokens"]
+        beginnings = "" if tokens is None else f", first {tokens:,} tokens"
+        stride = record.run["stride"]
+        strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
+        stated = "" if stride == 256 else f", S = {strides}"
+        return f"{beginnings}{stated}, {titles(record.run['data'])}"
+
+    of = metrics.perplexity
+    return benchmark(results, "perplexity", caption, of, "Table 10", which, digits=2, best=min)
+
+
+def passkey(results: Results) -> Table:
+    """The numbers of Figure 4: passkeys found by length.
+
+    The main comparison's settings; those of the same pairs once.
+    """
+    caption = (
+        "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add "
+        "up all training seeds, which get the same prompts. So the 95 % interval of the share in "
+        "brackets (per cent) counts each prompt once (Wilson's) and adds the spread of the seeds "
+        "(Student's)."
+    )
+    blocks = []
+    for state, apart, rows in main_comparisons(results, "passkey", twins=False):
+        labelled = labelled_rows(rows, metrics.passkey)
+        counts = [(label, passkeys_by_length(row)) for label, row in labelled]
+        lengths = dict.fromkeys(length for _, of in counts for length in of if length != ALL)
+        columns = (*lengths, ALL)
+        lines = []
+        for label, of in counts:
+            cells = [_passkeys(of.get(column)) for column in columns]
+            lines.append((Cell(sentence_case(label)), *cells))
+        title = f"{results.model.title}, measured {state}{apart}"
+        blocks.append(Block(title, ("Method", *columns), tuple(lines)))
+    return Table("passkey", caption, tuple(blocks), "Figure 4")
+
+
+def _passkeys(keys: Passkeys | None) -> Cell:
+    if keys is None:
+        return Cell(NO_RECORD)
+    return Cell(f"{keys.found}/{keys.asked}", interval(keys.share, 0))
+
+
+def benchmark(
+    results: Results,
+    name: str,
+    caption: str,
+    of: Metrics,
+    paper: str = "",
+    title_suffix: Callable[[Record], str] = lambda record: "",
+    digits: int = 1,
+    best: Callable = max,
+) -> Table:
+    """An experiment's table: published blocks where the paper has any, then what was measured of
+    the model.
+
+    Records that are not comparable with each other are in blocks of their own, the largest first.
+
+    Args:
+        name: of the experiment, and of the table.
+        of: from a record to scores.
+        paper: the paper's table, whose rows are in results/paper/NAME.csv.
+        title_suffix: what of the benchmark a record holds, for its block's title.
+
+    Raises:
+        NotMeasured: the model has no record of it.
+    """
+    blocks = published_blocks(name, best) if paper else []
+    for state, apart, rows in main_comparisons(results, name):
+        title = _title(results, state, rows.rows) + title_suffix(rows.first) + apart
+        scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
+        blocks.append(score_block(title, scored, digits=digits, best=best))
+    return Table(name, caption, tuple(blocks), paper)
+
+
+def main_comparisons(
+    results: Results, experiment: str, twins: bool = True
+) -> list[tuple[str, str, Comparison]]:
+    """The state and the title's end of each comparable set of records, the largest first, and its
+    rows of no ablation.
+
+    Raises:
+        NotMeasured: there are no such rows.
+    """
+    results.require(experiment)
+    blocks = []
+    listed = in_comparison(results.model)
+    for trained, state in STATES:
+        apart = ""
+        for every in comparisons(results, experiment, trained, twins=twins):
+            rows = every.only(listed)
+            if rows:
+                blocks.append((state, apart, rows))
+                apart = ", not comparable with the rows above"
+    if not blocks:
+        raise results.lacks(
+            f"record of {experiment} besides ablations and factors from a file", experiment
+        )
+    return blocks
+
+
+def _ablation(results: Results, experiment: str, option: str, paper: str) -> Table:
+    """DPRoPE's rows by the value of one option, below the paper's; a record that does not state it
+    has the default.
+
+    Args:
+        paper: the paper's table.
+
+    Raises:
+        NotMeasured: fewer than two values have records.
+    """
+    name = f"{option}_{experiment}"
+    symbol = SYMBOLS[option]
+    measured = list(ablations(results, experiment, option, default_of(option)))
+    if not measured:
+        options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
+        raise results.lacks(f"ablation over {symbol} by {experiment}", experiment, options)
+    blocks = []
+    for model, published_rows in published.rows(name).items():
+        title = f"{model}, published, s = 2"
+        blocks.append(score_block(title, published_rows.items(), first=symbol))
+    of = getattr(metrics, experiment)
+    for state, varied in measured:
+        rows = list(varied.values())
+        title = f"{_title(results, state, rows)}, s = {rows[0].setting.factor:g}"
+        scored = [(str(value), row.scores(of)) for value, row in varied.items()]
+        blocks.append(score_block(title, scored, first=symbol))
+    counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
+    benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
+    which = "DPRoPE is that of t = 0. " if option == "intervals" else ""
+    caption = (
+        f"Influence of the number of {counted} on {benchmarks}. Measured rows have 95 % "
+        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can "
+        f"differ from the main table. {which}The best is bold."
+    )
+    return Table(name, caption, tuple(blocks), paper)
+
+
+def published_blocks(name: str, best: Callable | None = max) -> list[Block]:
+    """The paper's rows of a table; its best in bold as everywhere."""
+    by_model = published.rows(name).items()
+    return [score_block(f"{model}, published", rows.items(), best=best) for model, rows in by_model]
+
+
+def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
+    """Of a block: the model, the samples where they were generated in the place of a benchmark's,
+    the training."""
+    benchmark = f"{rows[0].first.benchmark}, " if rows[0].first.benchmark else ""
+    return f"{results.model.title}, {benchmark}measured {state}{seeds(rows)}"
+
+
+def seeds(rows: Iterable[Row]) -> str:
+    """How many seeds the rows of fine-tuned models have at most, for a block's title; others name
+    their own."""
+    most = max((len(row.seeds) for row in rows), default=0)
+    return f", {seed_count(most)}" if most else ""
+
+
+def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
+    """Rows by their name with its factor, and its seeds where others have more.
+
+    The unextended model, which no s changes, is one line where it can be.
+    """
+    most = max((len(row.seeds) for row in rows.rows), default=0)
+    plain = [row for row in rows.rows if row.setting.method == roles.ORIGINAL]
+    once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
+    labelled = []
+    for row in rows.rows:
+        if once and row in plain[1:]:
+            continue
+        name = row.setting.name
+        if name != AS_IT_IS and not (once and row in plain):
+            name = published.with_factor(name, row.setting.method, row.setting.factor)
+        if 0 < len(row.seeds) < most:
+            name += f", {seed_count(len(row.seeds))}"
+        labelled.append((name, row))
+    return labelled
