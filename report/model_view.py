@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from analysis import disturbance, drawing, metrics, published, row_differences
+from analysis import differences, disturbance, drawing, metrics, published
 from analysis.comparison import Comparison, Row, compared
-from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results
-from analysis.scores import Score
+from analysis.scores import Score, number, spread
 from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
@@ -169,7 +168,7 @@ class View:
         rows = self._rows(experiment, trained, factor)
         pair = [find(rows, experiment, name, factor) for name in (ours, other)]
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
-        return row_differences.between(*pair, experiment, of, metric, rows)
+        return differences.between(*pair, experiment, of, metric, rows)
 
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""

@@ -21,8 +21,8 @@ import jinja2
 
 from analysis import drawing, results
 from analysis.claims.statement import VERDICTS
-from analysis.numbers import number
 from analysis.results import Results
+from analysis.scores import number
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from analysis import published
-from analysis.numbers import number
+from analysis.scores import number
 from core import disturbance as kl
 from core import rope
 from core.angles import angle_distribution

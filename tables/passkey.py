@@ -2,8 +2,8 @@
 
 from analysis import metrics
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
-from analysis.numbers import interval
 from analysis.results import Results
+from analysis.scores import interval
 from tables.kit.benchmark_table import labelled_rows, main_comparisons
 from tables.kit.table import NO_RECORD, Block, Cell, Table, sentence_case
 

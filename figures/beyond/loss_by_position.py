@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Comparison, Row
-from analysis.numbers import counted
 from analysis.results import Results
+from analysis.scores import counted
 from core import rope
 from figures.kit import style
 

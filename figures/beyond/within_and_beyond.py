@@ -18,9 +18,8 @@ from matplotlib.lines import Line2D
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, agree, compared
-from analysis.numbers import number
 from analysis.results import Model, Results
-from analysis.scores import Score
+from analysis.scores import Score, number
 from core import rope
 
 TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}

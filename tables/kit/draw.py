@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 
 from analysis import drawing, metrics
-from analysis.numbers import counted
 from analysis.results import Record, Results
+from analysis.scores import counted
 from core import files
 from tables.kit import latex, markdown
 from tables.kit.benchmark_table import benchmark

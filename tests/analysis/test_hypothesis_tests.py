@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.hypothesis_tests import (
+from analysis.differences import (
     ABOVE,
     BELOW,
     CONTRADICTED,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis import metrics, row_differences
+from analysis import differences, metrics
 from analysis.beyond import learned, loss_by_position
 from analysis.comparison import Comparison, Row
 from analysis.results import Results
@@ -187,7 +187,7 @@ def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field,
         if experiment == "perplexity":
             of = metrics.log_perplexity
             among = Comparison(tuple(rows))
-            gap = row_differences.between(*rows, experiment, of, "16k", among)
+            gap = differences.between(*rows, experiment, of, "16k", among)
         else:
             gap = loss_by_position.gap(*rows)
         assert gap.mean == 0

@@ -9,7 +9,7 @@ from scipy import stats
 
 from analysis import published
 from analysis.claims.statement import CERTAIN, EXACT, NONE, Statement, overall
-from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED
+from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
 from eval.intervals import accuracy_interval
 from experiments.kit.records import RESULTS

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis import row_differences
+from analysis import differences
 from analysis.comparison import compared
-from analysis.hypothesis_tests import ABOVE, UNDECIDED
+from analysis.differences import ABOVE, UNDECIDED
 from analysis.metrics import log_perplexity, open_llm
 from tests.analysis.recorder import on_texts, score
 
@@ -16,7 +16,7 @@ RNG = np.random.default_rng(3)
 
 def difference(recorder, experiment, metrics, metric, trained=False):
     rows = compared(recorder.results(), experiment, trained)
-    return row_differences.between(
+    return differences.between(
         rows.find("pi"), rows.find("yarn"), experiment, metrics, metric, rows
     )
 
