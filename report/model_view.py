@@ -67,8 +67,6 @@ class View:
             "keys": self.keys,
             "names": self.names,
             "disturbance": self.disturbance,
-            "published": self.published,
-            "deviations": self.deviations,
         }
 
     # Tables and figures
@@ -195,19 +193,6 @@ class View:
             Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
         )
         return disturbance.compute(self.model.geometry, setting).average
-
-    def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
-        """The disturbances that the paper prints: method, s, the printed one and the recomputed, in
-        10⁻³ nat."""
-        rows = disturbance.recomputed(disturbance.Convention(precision, convention))
-        return [
-            (setting.name, setting.factor, printed, computed) for setting, printed, computed in rows
-        ]
-
-    def deviations(self, precision: str, convention: str) -> list[float]:
-        """How far the disturbances that the paper prints are from the recomputed ones, each as a
-        share of its own."""
-        return disturbance.deviations(disturbance.Convention(precision, convention))
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""
