@@ -1,5 +1,5 @@
-"""Numbers of README, results/claims.csv and results/all.csv, computed again from the records and the
-paper's formulas with NumPy, pandas and SciPy alone."""
+"""Numbers of README, results/claims.csv and results/all.csv, computed again from the records with
+NumPy, pandas and SciPy alone."""
 
 import json
 import re

@@ -23,17 +23,16 @@ def by_hand(inv_freq, factor, epsilon):
     return 1e3 * (longer * np.log((longer + epsilon) / (pretrained + epsilon))).sum(1)
 
 
-@pytest.mark.parametrize(("epsilon", "known"), [(1e-3, 15.8), (1e-4, 47.4), (1e-8, 190.8)])
-def test_equation_7_at_8k_by_hand(epsilon, known):
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-8])
+def test_equation_7_at_8k_by_hand(epsilon):
     rows = disturbance.recomputed(paper_and_code.equation(epsilon))
     ours = {setting.method: value for setting, _, value in rows if setting.factor == 2}
-    geometry = published.GEOMETRY
-    assert ours["pi"] == pytest.approx(known, abs=0.05)
-    interpolated, kept = (by_hand(geometry.inv_freq / divided, 2, epsilon) for divided in (2, 1))
-    assert ours["pi"] == pytest.approx(interpolated.mean(), rel=0.01)
-    assert ours["dprope"] == pytest.approx(np.minimum(interpolated, kept).mean(), rel=0.01)
-    yarn = by_hand(rope.scale(geometry, "yarn", 2).inv_freq, 2, epsilon)
-    assert ours["yarn"] == pytest.approx(yarn.mean(), rel=0.01)
+    unscaled = published.GEOMETRY.inv_freq
+    interpolated = by_hand(unscaled / 2, 2, epsilon)
+    yarn = by_hand(rope.scale(published.GEOMETRY, "yarn", 2).inv_freq, 2, epsilon)
+    least = np.minimum(interpolated, by_hand(unscaled, 2, epsilon))
+    expected = {"pi": interpolated.mean(), "yarn": yarn.mean(), "dprope": least.mean()}
+    assert ours == pytest.approx(expected)
 
 
 def test_no_epsilon_gives_the_table_by_equation_7():
