@@ -30,7 +30,7 @@ from scipy.special import stdtr
 from analysis.comparison import Comparison, Metrics, Row, require_alike
 from analysis.metrics import OPEN_LLM
 from analysis.results import Record
-from analysis.scores import Score, over_texts, seed_errors, stacked
+from analysis.scores import Score, difference_over_texts, seed_errors, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import standard_error
@@ -54,44 +54,44 @@ def between(
         InputError: the two were not measured on the same samples.
     """
     require_alike(ours, other)
-    if shared := set(ours.seeds) & set(other.seeds):
+    shared = set(ours.seeds) & set(other.seeds)
+    if shared:
         ours = ours.of_seeds(shared)
         other = other.of_seeds(shared)
-    our_scores, other_scores = (
-        list(row.by_seed(metrics, metric).values()) for row in (ours, other)
-    )
-    our_means, other_means = (
-        np.array([score.mean for score in scores]) for scores in (our_scores, other_scores)
-    )
-    by_seed = [our_means - other_means] if shared else [our_means, other_means]
-    errors = seed_errors(by_seed)
-    if not errors and ours.trained:
-        errors = _of_other_settings(among, ours.setting.factor, metrics, metric)
+    our_scores = list(ours.by_seed(metrics, metric).values())
+    other_scores = list(other.by_seed(metrics, metric).values())
     if all(score.texts for score in (*our_scores, *other_scores)):
-        of_samples: Score | None = _of_texts(our_scores, other_scores)
+        our_texts, other_texts = (
+            [score.texts for score in scores] for scores in (our_scores, other_scores)
+        )
+        gap = difference_over_texts(our_texts, other_texts, bool(shared))
     else:
         of_samples = paired(ours, other, experiment, metric)
+        gap = _over_samples(our_scores, other_scores, of_samples, bool(shared))
+    if gap.seeds == 1 and ours.trained:
+        return gap.with_further(_of_other_settings(among, ours.setting.factor, metrics, metric))
+    return gap
+
+
+def _over_samples(
+    our_scores: list[Score], other_scores: list[Score], of_samples: Score | None, shared: bool
+) -> Score:
+    """The difference of each side's mean over seeds, with the errors over samples and seeds."""
     if of_samples is None:
         alone = len(our_scores) == len(other_scores) == 1
         of_samples = our_scores[0].minus(other_scores[0]) if alone else Score(0.0)
+    our_means = np.array([score.mean for score in our_scores])
+    other_means = np.array([score.mean for score in other_scores])
+    by_seed = [our_means - other_means] if shared else [our_means, other_means]
     # The mean is of the scores that tables print; that over paired samples may differ from it.
     gap = Score(
         float(our_means.mean() - other_means.mean()),
         n=of_samples.n,
-        texts=of_samples.texts,
         seeds=max(map(len, by_seed)),
         by_seed=tuple(by_seed[0].tolist()) if shared else (),
     )
+    errors = seed_errors(by_seed)
     return gap.with_errors(*of_samples.errors, of_samples.freedom).with_further(errors)
-
-
-def _of_texts(our_scores: list[Score], other_scores: list[Score]) -> Score:
-    """The difference with its error over texts, of each side's mean over seeds."""
-    sides = [
-        stacked([score.texts for score in scores]).mean(axis=0)
-        for scores in (our_scores, other_scores)
-    ]
-    return over_texts([np.subtract(*stacked(sides))])
 
 
 def _of_other_settings(

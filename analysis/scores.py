@@ -184,15 +184,19 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
-def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
-    """:func:`over_texts` of a difference on the same texts, whose sides have no seed in common.
+def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> Score:
+    """:func:`over_texts` of a difference on the same texts.
 
-    The error over texts is that of the paired differences of each side's means over seeds. The
-    error over seeds of each side is independent of the other's, and both are added.
+    The error over texts is that of the paired differences of each side's means over seeds. Where no
+    seed is shared, the error over seeds of each side is independent of the other's, and both are
+    added.
 
     Args:
-        ours, others: of each seed and text, [seeds, texts]; the numbers of seeds may differ.
+        ours, others: of each seed and text, [seeds, texts].
+        shared: whether both are of the same seeds, in the same order.
     """
+    if shared:
+        return over_texts(np.subtract(*stacked([ours, others])))
     ours = stacked(ours)
     others = stacked(others)
     by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
-from analysis.comparison import Comparison, Row, ablations, agree, compared
+from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, number, over_seeds
@@ -272,7 +272,7 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
     """The unextended model, if it was measured as `ours` was."""
     for row in compared(results, experiment, False).rows:
-        if row.setting.method == rope.ORIGINAL and agree(row.first, ours.first):
+        if row.setting.method == rope.ORIGINAL and row.first.alike == ours.first.alike:
             return row
     return None
 
