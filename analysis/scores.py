@@ -195,10 +195,10 @@ def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> S
         ours, others: of each seed and text, [seeds, texts].
         shared: whether both are of the same seeds, in the same order.
     """
-    if shared:
-        return over_texts(np.subtract(*stacked([ours, others])))
     ours = stacked(ours)
     others = stacked(others)
+    if shared:
+        return over_texts(np.subtract(*stacked([ours, others])))
     by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))
     return _of_texts(by_text, ours.mean(axis=1), others.mean(axis=1))
 
