@@ -113,7 +113,7 @@ table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable
-	@$(PY) -m report $(call option,--results,RESULTS)
+	@$(PY) -m report.html $(call option,--results,RESULTS)
 
 ##@ Measure
 verify: env ## Measure a part anew and compare it with the committed records

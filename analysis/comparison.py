@@ -196,11 +196,6 @@ def factors(results: Results, *experiments: str) -> list[float]:
     )
 
 
-def agree(record: Record, other: Record) -> bool:
-    """Whether two records may be compared, fine-tuned or not."""
-    return record.alike == other.alike
-
-
 def require_alike(*rows: Row) -> None:
     """Refuses rows that may not be compared.
 
@@ -209,7 +204,7 @@ def require_alike(*rows: Row) -> None:
     """
     first = rows[0].first
     for run in (run for row in rows for run in row.runs):
-        if not agree(run, first):
+        if run.alike != first.alike:
             names = {*run.alike, *first.alike}
             differing = sorted(
                 name for name in names if run.alike.get(name) != first.alike.get(name)

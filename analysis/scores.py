@@ -1,4 +1,5 @@
-"""A score with its interval, and statistics of several scores: over seeds and texts."""
+"""A score with its interval; statistics of several scores, over seeds and texts; and how a score is
+printed: with a real minus sign, its interval, or the value of each text."""
 
 from __future__ import annotations
 
@@ -183,17 +184,21 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         return replace(score.to(np.exp), geometric=True) if geometric else score
 
 
-def difference_over_texts(ours: ArrayLike, others: ArrayLike) -> Score:
-    """:func:`over_texts` of a difference on the same texts, whose sides have no seed in common.
+def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> Score:
+    """:func:`over_texts` of a difference on the same texts.
 
-    The error over texts is that of the paired differences of each side's means over seeds. The
-    error over seeds of each side is independent of the other's, and both are added.
+    The error over texts is that of the paired differences of each side's means over seeds. Where no
+    seed is shared, the error over seeds of each side is independent of the other's, and both are
+    added.
 
     Args:
-        ours, others: of each seed and text, [seeds, texts]; the numbers of seeds may differ.
+        ours, others: of each seed and text, [seeds, texts].
+        shared: whether both are of the same seeds, in the same order.
     """
     ours = stacked(ours)
     others = stacked(others)
+    if shared:
+        return over_texts(np.subtract(*stacked([ours, others])))
     by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))
     return _of_texts(by_text, ours.mean(axis=1), others.mean(axis=1))
 
@@ -268,3 +273,37 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
         high = means.mean() + np.hypot(seeds, above)
         pooled[metric] = replace(pooled[metric], low=float(low), high=float(high))
     return pooled
+
+
+def number(value: float, digits: int, sign: bool = False) -> str:
+    """A number with a real minus sign."""
+    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: "1 text", "2,000 texts"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def interval(score: Score, digits: int) -> str:
+    """[low, high]; empty where there is no interval."""
+    return (
+        "" if score.low is None else f"[{number(score.low, digits)}, {number(score.high, digits)}]"
+    )
+
+
+def by_text(score: Score, digits: int, sign: bool = False) -> str:
+    """The value of each text, where there are too few for an interval over texts; empty for a
+    single one."""
+    few = 1 < len(score.texts) < LEAST_TEXTS
+    return ", ".join(number(value, digits, sign) for value in score.texts) if few else ""
+
+
+def spread(score: Score, digits: int, sign: bool = False) -> str:
+    """What stands behind a number in prose: its interval and of what it is; of few texts, the value
+    of each."""
+    parts = [interval(score, digits)]
+    each = by_text(score, digits, sign)
+    parts += ["over seeds"] if score.over_seeds_alone else []
+    parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []
+    return " ".join(filter(None, parts))

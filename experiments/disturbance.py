@@ -33,15 +33,17 @@ class Convention(NamedTuple):
     """How a disturbance is counted.
 
     Attributes:
-        precision: "float64" counts exactly, with ε; "float32" as the released code does, without ε.
+        precision: "float64" counts exactly; "float32" as the released code does.
         direction: "released" for KL(P_L ‖ P_L'), "equation" for KL(P_L' ‖ P_L).
+        epsilon: ε, which is added to both frequencies.
     """
 
     precision: str
     direction: str
+    epsilon: float = EPSILON
 
 
-FLOAT32 = Convention("float32", "released")
+FLOAT32 = Convention("float32", "released", epsilon=0.0)
 FLOAT64 = Convention("float64", "released")
 EQUATION = Convention("float64", "equation")
 
@@ -87,7 +89,8 @@ def of_method(
     scaling = rope.scale(geometry, method, factor, **given)
     of = functools.partial(_per_pair, geometry, round(geometry.context_length * factor), convention)
     by_default = method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}
-    if convention.precision == "float64" or not by_default:
+    as_method = convention.precision == "float64" and convention.epsilon == EPSILON
+    if as_method or not by_default:
         return Disturbance(of(scaling.inv_freq), 2 * int(scaling.interpolated.sum()))
     interpolation = of(geometry.inv_freq / factor)
     extrapolation = of(geometry.inv_freq)
@@ -99,16 +102,14 @@ def _per_pair(
     geometry: RopeGeometry, length: int, convention: Convention, inv_freq: np.ndarray
 ) -> np.ndarray:
     """The disturbance at `length` by these inverse frequencies, in nats [pairs]."""
-    precision, direction = convention
+    precision, direction, epsilon = convention
     trained = geometry.inv_freq
-    epsilon = EPSILON
     if precision == "float32":
         # The released code rounds θ first, and then divides it.
         with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity
             divisors = (trained / inv_freq).astype(np.float32)
         trained = inv_freq_float32(geometry)
         inv_freq = trained / divisors
-        epsilon = 0.0
     extended = _histogram(precision, tuple(inv_freq), length)
     pretrained = _histogram(precision, tuple(trained), geometry.context_length)
     return disturbance(extended, pretrained, direction, epsilon)

@@ -1,5 +1,11 @@
-"""The Markdown pages as one HTML file: a link between pages leads within the file, an image is
-inside it."""
+"""Every page that `python -m report.pages` writes, as one HTML file.
+
+    python -m report.html
+
+writes build/report/index.html, which holds its figures and needs nothing else to be read: a link
+between pages leads within the file. The report on records of another folder is report/index.html
+beside that folder.
+"""
 
 import base64
 import itertools
@@ -15,7 +21,10 @@ from urllib.parse import quote, unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from analysis.results import root
+from core import files
 from core.errors import InputError
+from experiments.kit import command_line
 from experiments.kit.records import RESULTS, ROOT
 from report.pages import anchor, pages
 
@@ -147,3 +156,17 @@ def _data(image: Path, *folders: Path) -> str:
         )
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"
+
+
+def main() -> None:
+    parser = command_line.parser(__doc__, prog="python -m report.html")
+    command_line.add_results_argument(parser)
+    arguments = parser.parse_args()
+    folder = arguments.results or RESULTS
+    place = ROOT / "build" if folder.resolve() == RESULTS else root(folder)
+    file = files.write(place / "report" / "index.html", build(folder))
+    print(os.path.relpath(file))
+
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -12,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from analysis import disturbance, drawing, metrics, published, row_differences
+from analysis import differences, disturbance, drawing, metrics, published
 from analysis.comparison import Comparison, Row, compared
-from analysis.numbers import number, spread
 from analysis.results import NotMeasured, Results
-from analysis.scores import Score
+from analysis.scores import Score, number, spread
 from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
@@ -67,8 +66,6 @@ class View:
             "keys": self.keys,
             "names": self.names,
             "disturbance": self.disturbance,
-            "published": self.published,
-            "deviations": self.deviations,
         }
 
     # Tables and figures
@@ -168,7 +165,7 @@ class View:
         rows = self._rows(experiment, trained, factor)
         pair = [find(rows, experiment, name, factor) for name in (ours, other)]
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
-        return row_differences.between(*pair, experiment, of, metric, rows)
+        return differences.between(*pair, experiment, of, metric, rows)
 
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""
@@ -195,19 +192,6 @@ class View:
             Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
         )
         return disturbance.compute(self.model.geometry, setting).average
-
-    def published(self, precision: str, convention: str) -> list[tuple[str, float, float, float]]:
-        """The disturbances that the paper prints: method, s, the printed one and the recomputed, in
-        10⁻³ nat."""
-        rows = disturbance.recomputed(disturbance.Convention(precision, convention))
-        return [
-            (setting.name, setting.factor, printed, computed) for setting, printed, computed in rows
-        ]
-
-    def deviations(self, precision: str, convention: str) -> list[float]:
-        """How far the disturbances that the paper prints are from the recomputed ones, each as a
-        share of its own."""
-        return disturbance.deviations(disturbance.Convention(precision, convention))
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import jinja2
 
-from analysis import drawing, results
+from analysis import disturbance, drawing, results
 from analysis.claims.statement import VERDICTS
-from analysis.numbers import number
 from analysis.results import Results
+from analysis.scores import number
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
@@ -42,6 +42,15 @@ OVERALL = {
     "experiments.md": ROOT / "experiments" / "README.md",
     "paper.md": RESULTS / "paper" / "README.md",
     "paper_and_code.md": RESULTS / "paper-and-code.md",
+}
+# What every template can name.
+GLOBALS = {
+    "holds": holds,
+    "deviations": disturbance.deviations,
+    "recomputed": disturbance.recomputed,
+    "FLOAT32": disturbance.FLOAT32,
+    "EQUATION": disturbance.EQUATION,
+    "equation": paper_and_code.equation,
 }
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
@@ -119,7 +128,6 @@ def overall_pages(tested: list) -> Pages:
         "outcomes": outcomes(tested),
         "held": held(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
-        "missed": paper_and_code.missed,
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
@@ -188,7 +196,7 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
     )
     engine.filters |= FILTERS | {"anchor": anchor}
     try:
-        text = engine.get_template(template).render(names | {"holds": holds})
+        text = engine.get_template(template).render(GLOBALS | names)
     except (jinja2.TemplateError, LookupError) as error:
         raise InputError(
             f"the records do not hold what {template} asks for ({error}); change the template."

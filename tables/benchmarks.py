@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.metrics import ALL, Passkeys, passkeys_by_length
-from analysis.numbers import interval
 from analysis.results import Record, Results
-from analysis.scores import Score
+from analysis.scores import Score, interval
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS, Setting, default_of, methods, seed_count
 from core import roles
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles

@@ -2,8 +2,8 @@
 
 from analysis import published
 from analysis.disturbance import CONVENTIONS, FLOAT32, compute, deviations, factors, settings
-from analysis.numbers import number
 from analysis.results import Results
+from analysis.scores import number
 from analysis.settings import Setting, extended_length, tokens
 from core import rope
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case

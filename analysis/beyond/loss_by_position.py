@@ -155,7 +155,7 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     texts_of = row.first  # both are in the order of the row's texts
     ours = _side(texts_of, by_text(*row.runs), where)
     others = _side(texts_of, by_text(texts_of, *reference.runs)[1:], where)
-    return over_texts(ours - others) if shared else difference_over_texts(ours, others)
+    return difference_over_texts(ours, others, bool(shared))
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

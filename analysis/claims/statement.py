@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.hypothesis_tests import CONTRADICTED, REPRODUCED, UNDECIDED, Region, holm
-from analysis.numbers import counted, number, spread
+from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED, Region, holm
 from analysis.results import Results
-from analysis.scores import Score
+from analysis.scores import Score, counted, number, spread
 from analysis.settings import STATES, seed_count
 
 EXACT = "reproduced"

@@ -7,13 +7,12 @@ anything is measured: the best of several is never picked by its score.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from analysis import disturbance, metrics, published, row_differences
+from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
-from analysis.comparison import Comparison, Row, ablations, agree, compared
-from analysis.hypothesis_tests import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
-from analysis.numbers import number
+from analysis.comparison import Comparison, Row, ablations, compared
+from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
-from analysis.scores import Score, over_seeds
+from analysis.scores import Score, number, over_seeds
 from analysis.settings import STATES, SYMBOLS, Setting, extended_length, tokens
 from core import discovery, rope
 
@@ -273,7 +272,7 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
     """The unextended model, if it was measured as `ours` was."""
     for row in compared(results, experiment, False).rows:
-        if row.setting.method == rope.ORIGINAL and agree(row.first, ours.first):
+        if row.setting.method == rope.ORIGINAL and row.first.alike == ours.first.alike:
             return row
     return None
 
@@ -297,7 +296,7 @@ def _score_difference(
     ]
     return Statement(
         what=what or f"{row.setting.name} minus {other.setting.name}",
-        number=row_differences.between(row, other, experiment, of, metric, rows),
+        number=differences.between(row, other, experiment, of, metric, rows),
         state=STATE[row.trained],
         sample=SAMPLES[experiment],
         factor=row.setting.factor,

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row
-from analysis.numbers import counted
 from analysis.results import Results
+from analysis.scores import counted
 from core import rope
 from figures.beyond import curves
 from figures.kit import style

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
-from analysis.numbers import counted
 from analysis.results import Model, Results
+from analysis.scores import counted
 from analysis.settings import seed_count
 from core import rope
 from figures.beyond import curves

@@ -10,10 +10,9 @@ from matplotlib.lines import Line2D
 
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
-from analysis.comparison import Comparison, agree, compared
-from analysis.numbers import number
+from analysis.comparison import Comparison, compared
 from analysis.results import Model, Results
-from analysis.scores import Score
+from analysis.scores import Score, number
 from core import rope
 
 TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}
@@ -77,7 +76,7 @@ def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Compa
     """The fine-tuned settings on the texts of the untrained ones."""
 
     def same_texts(run: dict) -> bool:
-        return agree(run, untrained.first)
+        return run.alike == untrained.first.alike
 
     return compared(results, "loss_by_position", True, of=same_texts, twins=False, factor=factor)
 

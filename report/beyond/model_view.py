@@ -9,7 +9,7 @@ import numpy as np
 from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.beyond.loss_by_position import WITHIN
-from analysis.comparison import Comparison, Row, agree
+from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import Score
 from analysis.settings import Setting
@@ -84,7 +84,7 @@ class View(model_view.View):
             if (
                 (identity and not rate)
                 or rate in of_method
-                or not agree(run, next(iter(scored.values())))
+                or run.alike != next(iter(scored.values())).alike
             ):
                 raise InputError(
                     f"{file} is of other books, of a second fine-tune at its rate, or of none; "
@@ -126,7 +126,7 @@ class View(model_view.View):
         tuned = Row(Setting.of(runs[0].run), tuple(runs))
         rows = loss_by_position.sampled(self.results, tuned.setting.factor)
         untrained = find(rows, "the sample of texts", tuned.setting.name, None)
-        if not agree(tuned.first, untrained.first):
+        if tuned.first.alike != untrained.first.alike:
             raise InputError(f"{place} is of other texts than {tuned.setting.name} untrained.")
         return loss_by_position.gap(tuned, untrained, where)
 
@@ -150,7 +150,8 @@ class View(model_view.View):
         """By name, the fine-tuned rows on the texts of :attr:`_untrained`."""
         factor = self._untrained.first.run["factor"]
         rows = loss_by_position.sampled(self.results, factor, trained=True).rows
-        return {row.setting.name: row for row in rows if agree(row.first, self._untrained.first)}
+        alike = self._untrained.first.alike
+        return {row.setting.name: row for row in rows if row.first.alike == alike}
 
     @functools.cached_property
     def _untrained(self) -> Comparison:

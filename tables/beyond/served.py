@@ -1,7 +1,7 @@
 """Exported models, as inference engines serve them."""
 
-from analysis.numbers import number
 from analysis.results import Record, Results
+from analysis.scores import number
 from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, sentence_case
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from analysis.numbers import by_text, interval, number
-from analysis.scores import LEAST_TEXTS, Score
+from analysis.scores import LEAST_TEXTS, Score, by_text, interval, number
 
 NO_RECORD = "no record"
 NONE = "–"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from analysis import results
-from tests.results.test_identities import RECORDS
+from tests.results.test_records import RECORDS
 
 
 @pytest.mark.parametrize("model", ["tiny", "smollm2"])

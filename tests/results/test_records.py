@@ -1,16 +1,52 @@
-"""What a record sums up is what it holds, and records that must agree do: recomputed here, from the
-records alone."""
+"""A record is known by everything that was asked of it, what it sums up is what it holds, and
+records that must agree do: recomputed here, from the records alone."""
 
+import hashlib
+import json
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
 from analysis import results
+from experiments.kit.records import MODEL, RESULTS
 
+FILES = [file for file in sorted(RESULTS.rglob("*.json")) if file.name != MODEL]
+RECORDS = {file: json.loads(file.read_text(encoding="utf-8")) for file in FILES}
 ALL = [
     (measured.model.name, name) for measured in results.every() for name in measured.experiments()
 ]
+
+
+def computed(record: dict) -> str:
+    return hashlib.sha256(json.dumps(record["run"], sort_keys=True).encode()).hexdigest()[:12]
+
+
+def test_every_identity_is_that_of_what_the_record_states():
+    copies = {file for file, record in RECORDS.items() if record.get("same_selection_as")}
+    measured = {computed(record) for file, record in RECORDS.items() if file not in copies}
+    for file, record in RECORDS.items():
+        if file in copies:
+            # it keeps the identity of the run that it copies, whose method has another name
+            assert record["identity"] in measured, file
+        else:
+            assert record["identity"] == computed(record), file
+
+
+def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():
+    for file, record in RECORDS.items():
+        run = record["run"]
+        assert run["model"].keys() >= {"source", "sha256", "tokenizer"}, file
+        if "base" in record:
+            assert record["base"].keys() >= {"tokenizer", "config"}, file
+        if run["experiment"] in ("passkey", "ruler", "longbench_e"):
+            assert run["data"].keys() >= {"samples", "sha256"} and run["data"]["samples"], file
+
+
+def test_the_papers_n_hat_is_the_papers_share_of_the_head_dimension():
+    for measured in results.every():
+        d = measured.model.geometry.head_dim
+        assert measured.model.n_hat == {2: d * 80 // 128, 4: d * 64 // 128}
 
 
 def records(model, experiment):

@@ -15,7 +15,7 @@ from experiments.kit import records
 from experiments.kit.records import MODEL, RESULTS
 from report import all_results
 from tables.kit.draw import table
-from tests.results.test_identities import RECORDS
+from tests.results.test_records import RECORDS
 
 REMOVED = object()
 OTHERS = {

@@ -1,5 +1,6 @@
-"""The difference of two rows with its errors: over training seeds, and over samples, paired if
-possible.
+"""The difference of two rows with its errors, and whether it lies where a claim places it.
+
+The errors are over training seeds, and over samples, paired if possible.
 
 The two models answered the same samples, so the error over samples comes from the differences
 sample by sample; with several seeds, from the means over seeds. A record without single samples is
@@ -8,21 +9,36 @@ and fewer than five texts are no sample of texts. Then, with several seeds, the 
 seeds alone, on these samples; with one seed, the two intervals are combined, and of so few texts
 there is none. Two rows trained with one seed take the error over seeds from the settings that have
 several. Two rows that share no seed have the errors of each side's seeds.
+
+A claim places a number in a region: above zero, below zero, or within a margin. It is reproduced if
+the whole interval lies in the region, contradicted if the whole interval lies outside, and
+undecided otherwise, so also if there is no interval. The p-value belongs to the region's nearer
+edge, so it is at most α exactly if the interval at 1 - α contains no edge. If several numbers are
+decided together, each is decided at Holm's level (Scand. J. Stat. 1979); their intervals stay those
+of 95 %.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtr
 
 from analysis.comparison import Comparison, Metrics, Row, require_alike
 from analysis.metrics import OPEN_LLM
 from analysis.results import Record
-from analysis.scores import Score, over_texts, seed_errors, stacked
+from analysis.scores import Score, difference_over_texts, seed_errors, stacked
 from analysis.settings import tokens
 from eval import longbench
 from eval.intervals import standard_error
 
+REPRODUCED = "holds here"
+CONTRADICTED = "does not hold here"
+UNDECIDED = "not decided here"
+LEVEL = 0.05
 _LEAST = 5  # the fewest scores in a group
 
 
@@ -38,44 +54,44 @@ def between(
         InputError: the two were not measured on the same samples.
     """
     require_alike(ours, other)
-    if shared := set(ours.seeds) & set(other.seeds):
+    shared = set(ours.seeds) & set(other.seeds)
+    if shared:
         ours = ours.of_seeds(shared)
         other = other.of_seeds(shared)
-    our_scores, other_scores = (
-        list(row.by_seed(metrics, metric).values()) for row in (ours, other)
-    )
-    our_means, other_means = (
-        np.array([score.mean for score in scores]) for scores in (our_scores, other_scores)
-    )
-    by_seed = [our_means - other_means] if shared else [our_means, other_means]
-    errors = seed_errors(by_seed)
-    if not errors and ours.trained:
-        errors = _of_other_settings(among, ours.setting.factor, metrics, metric)
+    our_scores = list(ours.by_seed(metrics, metric).values())
+    other_scores = list(other.by_seed(metrics, metric).values())
     if all(score.texts for score in (*our_scores, *other_scores)):
-        of_samples: Score | None = _of_texts(our_scores, other_scores)
+        our_texts, other_texts = (
+            [score.texts for score in scores] for scores in (our_scores, other_scores)
+        )
+        gap = difference_over_texts(our_texts, other_texts, bool(shared))
     else:
         of_samples = paired(ours, other, experiment, metric)
+        gap = _over_samples(our_scores, other_scores, of_samples, bool(shared))
+    if gap.seeds == 1 and ours.trained:
+        return gap.with_further(_of_other_settings(among, ours.setting.factor, metrics, metric))
+    return gap
+
+
+def _over_samples(
+    our_scores: list[Score], other_scores: list[Score], of_samples: Score | None, shared: bool
+) -> Score:
+    """The difference of each side's mean over seeds, with the errors over samples and seeds."""
     if of_samples is None:
         alone = len(our_scores) == len(other_scores) == 1
         of_samples = our_scores[0].minus(other_scores[0]) if alone else Score(0.0)
+    our_means = np.array([score.mean for score in our_scores])
+    other_means = np.array([score.mean for score in other_scores])
+    by_seed = [our_means - other_means] if shared else [our_means, other_means]
     # The mean is of the scores that tables print; that over paired samples may differ from it.
     gap = Score(
         float(our_means.mean() - other_means.mean()),
         n=of_samples.n,
-        texts=of_samples.texts,
         seeds=max(map(len, by_seed)),
         by_seed=tuple(by_seed[0].tolist()) if shared else (),
     )
+    errors = seed_errors(by_seed)
     return gap.with_errors(*of_samples.errors, of_samples.freedom).with_further(errors)
-
-
-def _of_texts(our_scores: list[Score], other_scores: list[Score]) -> Score:
-    """The difference with its error over texts, of each side's mean over seeds."""
-    sides = [
-        stacked([score.texts for score in scores]).mean(axis=0)
-        for scores in (our_scores, other_scores)
-    ]
-    return over_texts([np.subtract(*stacked(sides))])
 
 
 def _of_other_settings(
@@ -160,3 +176,73 @@ _READ: dict[str, Callable[[Record, str], _Scores]] = {
     "ruler": _ruler,
     "longbench_e": _longbench_e,
 }
+
+
+@dataclass(frozen=True)
+class Region:
+    """The region between two edges in which a claim places a number."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        low, high = (f"{edge:.4g}".replace("-", "−") for edge in (self.low, self.high))
+        if math.isinf(self.low):
+            return f"< {high}"
+        return f"> {low}" if math.isinf(self.high) else f"{low} to {high}"
+
+    def verdict(self, score: Score, level: float = LEVEL) -> str:
+        """REPRODUCED, CONTRADICTED or UNDECIDED."""
+        if self.p(score) > level:
+            return UNDECIDED
+        return REPRODUCED if self.low < score.mean < self.high else CONTRADICTED
+
+    def p(self, score: Score) -> float:
+        """The two-sided p-value of the nearer edge: the least level at which the interval contains
+        no edge.
+
+        It is 1 for a number that has no interval.
+        """
+        below, above = score.errors
+        if not (below or above):
+            return 1.0
+        ends = ((score.mean - self.low, below, above), (self.high - score.mean, above, below))
+        # If the mean lies beyond an edge, the interval's other end is nearer to that edge.
+        far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)
+        return min(1.0, 2 * float(stdtr(score.freedom, -far)))
+
+    def excess(self, score: Score) -> float:
+        """How many times a margin the half-width of the 95 % interval is, at a difference of zero.
+
+        Above 1, even a difference of zero would not be shown to lie within the margins. It is 0 if
+        the region is none of two margins around zero.
+        """
+        if score.low is None or not -math.inf < self.low < 0 < self.high < math.inf:
+            return 0.0
+        return max((score.mean - score.low) / -self.low, (score.high - score.mean) / self.high)
+
+
+ABOVE = Region(low=0.0)
+BELOW = Region(high=0.0)
+
+
+def _in_errors(gap: float, error: float) -> float:
+    if error:
+        return gap / error
+    return math.inf if gap else 0.0
+
+
+def holm(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Holm's level for each of several p-values [n].
+
+    In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one
+    above its level on, all are compared with that same level.
+    """
+    order = np.argsort(p_values, kind="stable")
+    n = len(p_values)
+    steps = level / np.arange(n, 0, -1)
+    failing = np.flatnonzero(p_values[order] > steps)
+    last = failing[0] if len(failing) else n - 1
+    levels = np.empty(n)
+    levels[order] = steps[np.minimum(np.arange(n), last)]
+    return levels

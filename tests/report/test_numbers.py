@@ -1,0 +1,380 @@
+"""Numbers of README, results/claims.csv and results/all.csv, computed again from the records with
+NumPy, pandas and SciPy alone."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+CONTEXT = {"tiny": 1024, "smollm2": 8192}
+BOOKS = {"tiny": 30, "smollm2": 20}
+N_HAT = {2: {"n_hat": 40}, 4: {"n_hat": 32}}  # 5/8 and 1/2 of 64
+RIVALS = [("pi", {}), ("yarn", {})]
+LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])*)\]\(([^)]*)\)")  # its text, which may hold an interval
+# A measured number with its interval, or a count.
+PRINTED = re.compile(r"[+−]?\d+\.\d+(?: \[[^]]*\])?(?: %)?|\d+ of \d+")
+
+
+@pytest.fixture(scope="module")
+def readme():
+    """The text, and the cells of its tables by their first, without links."""
+    text = (ROOT / "README.md").read_text()
+    rows = [
+        [cell.strip() for cell in LINK.sub(r"\1", line).strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line[:2] == "| "
+    ]
+    return text, {row[0].strip(): row[1:] for row in rows}
+
+
+@pytest.fixture(scope="module")
+def claims():
+    return pd.read_csv(RESULTS / "claims.csv").set_index(["key", "model"])
+
+
+@pytest.fixture(scope="module")
+def scores():
+    table = pd.read_csv(RESULTS / "all.csv", dtype={"part": str})
+    table = table.fillna({"part": "", "method": "", "options": ""})
+    return table.set_index(["model", "part", "experiment", "method", "factor"]).sort_index()
+
+
+def numbers(text):
+    plain = text.replace("−", "-").replace("+", "")
+    return [float(each) for each in re.findall(r"-?\d+\.\d+", plain)]
+
+
+def estimate(mean, *errors):
+    """(mean, standard error, degrees of freedom) of independent errors, by Welch and
+    Satterthwaite."""
+    error = np.sqrt(sum(each**2 for each, _ in errors))
+    return float(mean), error, error**4 / sum(each**4 / freedom for each, freedom in errors)
+
+
+def of_sample(values):
+    return values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1
+
+
+def at_95_per_cent(mean, error, freedom):
+    """[mean, low, high]."""
+    half = stats.t.ppf(0.975, freedom) * error
+    return [mean, mean - half, mean + half]
+
+
+def student(values):
+    return at_95_per_cent(*estimate(values.mean(), of_sample(values)))
+
+
+# Records
+
+
+def by_setting(model, experiment, trained):
+    """The scores of an experiment by method, options and factor, and by seed, -1 without
+    training."""
+    runs = {}
+    for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
+        record = json.loads(file.read_text())
+        run = record["run"]
+        seed = run["training"]["seed"] if "training" in run else -1
+        if (seed >= 0) == trained and (
+            experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]
+        ):
+            runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[
+                seed
+            ] = record["scores"]
+    return runs
+
+
+def pair(runs, ours, other, factor):
+    """The scores of two settings by the seeds that both have; empty where one is not there."""
+    both = [
+        runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)
+    ]
+    return [[each[seed] for each in both] for seed in sorted(both[0].keys() & both[1].keys())]
+
+
+def by_book(scores, model):
+    """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
+    blocks = pd.DataFrame(scores["blocks"])
+    edge = CONTEXT[model] // scores["block"]
+    of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
+    sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
+    return np.array(sides).T
+
+
+def of_smollm2(name):
+    """Its losses within and beyond L on 20 books at s = 2: [books, 2]."""
+    file = RESULTS / "smollm2/beyond" / f"{name}_books=20.json"
+    losses = by_book(json.loads(file.read_text())["scores"], "smollm2")
+    assert losses.shape == (20, 2)
+    return losses
+
+
+def untrained(method):
+    return of_smollm2(f"loss_by_position/{method}_s=2")
+
+
+def of_setting(experiment, method, options=None):
+    """SmolLM2's scores at s = 2 without training."""
+    runs = by_setting("smollm2", experiment, trained=False)
+    return runs[method, json.dumps(options or {}), 2][-1]
+
+
+# README
+
+
+def pages(links):
+    """The text of the pages that links lead to."""
+    files = [ROOT / target.partition("#")[0] for _, target in links]
+    return "\n".join(file.read_text() for file in files if file.suffix == ".md")
+
+
+def stands(number, text):
+    return re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text)
+
+
+def test_each_number_of_a_table_stands_in_the_page_that_it_leads_to(readme):
+    """A number in a link, in that page; another, in a page that its row or its table's head leads
+    to."""
+    found = 0
+    for table in re.findall(r"(?:^\|.*\n)+", readme[0], re.MULTILINE):
+        head, _, *rows = table.splitlines()
+        for row in rows:
+            links = LINK.findall(row)
+            for text, target in links:
+                for number in PRINTED.findall(text):
+                    assert stands(number, pages([(text, target)])), f"{number}: {target}"
+            loose = PRINTED.findall(LINK.sub("", row))
+            around = pages(links + LINK.findall(head))
+            assert [number for number in loose if not stands(number, around)] == []
+            found += len(loose) + len(links)
+    assert found > 40
+
+
+YARNS = f"{0.1 * np.log(2) + 1:.3f}"  # at s = 2
+LONGROPES = f"{np.sqrt(1 + np.log(2) / np.log(8192)):.3f}"
+
+
+@pytest.mark.parametrize(
+    ("start", "method", "temperature"),
+    [
+        ("LongRoPE2's rule", "longrope2", LONGROPES),
+        ("YaRN without blend", "dprope-covered", YARNS),
+        ("DPRoPE at n̂ = 40", "dprope_n-hat=40", "none"),
+        ("DPRoPE at t = 0", "dprope", "none"),
+        ("PI:", "pi", "none"),
+        ("original:", "original", "none"),
+    ],
+)
+def test_methods_side_by_side(readme, start, method, temperature):
+    """Temperature, and loss within L, beyond L and beyond minus within, less YaRN's."""
+    (cells,) = (cells for first, cells in readme[1].items() if first.startswith(start))
+    within, beyond = (untrained(method) - untrained("yarn")).T
+    assert cells[0] == temperature
+    for cell, gaps in zip(cells[1:], (within, beyond, beyond - within), strict=True):
+        assert numbers(cell) == pytest.approx(student(gaps), abs=0.00051)
+
+
+PAPERS = "dprope_n-hat=40"
+WITHIN = 0
+BEYOND = 1
+
+
+@pytest.mark.parametrize(
+    ("question", "differences"),
+    [
+        (
+            "Does DPRoPE at t = 0, which changes them least, have the least loss?",
+            [("dprope", PAPERS, BEYOND), ("dprope", PAPERS, WITHIN), ("dprope", "pi", BEYOND)],
+        ),
+        ("Is DPRoPE better than YaRN?", [(PAPERS, "yarn", WITHIN), (PAPERS, "yarn", BEYOND)]),
+    ],
+)
+def test_answers_on_smollm2(readme, question, differences):
+    expected = []
+    for ours, other, place in differences:
+        expected += student((untrained(ours) - untrained(other))[:, place])
+    assert numbers(readme[1][question][0])[: len(expected)] == pytest.approx(expected, abs=0.00051)
+
+
+def test_fine_tuning_of_smollm2(readme):
+    answer = numbers(readme[1]["What does fine-tuning change?"][0])
+    gains = of_smollm2("h200/loss_by_position/yarn_s=2_seed=0") - untrained("yarn")
+    expected = [*student(gains[:, BEYOND]), *student(gains[:, WITHIN])]
+    folder = RESULTS / "smollm2/beyond/h200/finetune"
+    runs = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+    losses = {run["run"]["method"]: np.array(run["scores"]["losses"]) for run in runs}
+    steps = losses["dprope"] - losses["yarn"]
+    assert {run["scores"]["tokens"] for run in runs} == {4_194_304} and len(steps) == 16
+    expected = [4.2, *expected, steps[0], steps[-4:].mean()]
+    assert answer == pytest.approx(expected, abs=0.00051)
+
+
+def test_outcomes_are_those_of_the_table_of_claims(readme):
+    table = pd.read_csv(RESULTS / "claims.csv")
+    titles = {
+        file.parent.name: json.loads(file.read_text())["title"].split(" (")[0]
+        for file in RESULTS.glob("*/model.json")
+    }
+    shown = [claim for claim in table["claim"].unique() if claim in readme[1]]
+    assert len(shown) > 3
+    for claim in shown:
+        rows = table[table["claim"] == claim]
+        printed = set()
+        for outcome, models in re.findall(r"\*\*([^*]+)\*\*: ([^;]+)", readme[1][claim][0]):
+            printed |= {(outcome, model) for model in re.findall(r"([^ ,]+) \(", models)}
+        expected = zip(rows["outcome"].str.removesuffix(" here"), rows["model"].map(titles))
+        assert printed == set(expected)
+
+
+def test_hours_are_those_of_the_records(readme):
+    """Two chains of tiny's suite run at a time; copies of a record took no time."""
+    all_seconds = {"tiny": 0.0, "cores": 0.0}
+    for file in RESULTS.rglob("*.json"):
+        record = json.loads(file.read_text())
+        if "run" not in record or "same_selection_as" in record:
+            continue
+        seconds = record["environment"]["seconds"]
+        if file.is_relative_to(RESULTS / "tiny"):
+            all_seconds["tiny"] += seconds / 2
+        if cores := re.match(r"(\d+) × ", record["environment"]["device"]):
+            all_seconds["cores"] += seconds * int(cores[1])
+    hours = {name: f"{seconds / 3600:.0f}" for name, seconds in all_seconds.items()}
+    results = (RESULTS / "README.md").read_text()
+    assert re.search(r"MODEL=tiny` \((\d+) h\)", readme[0])[1] == hours["tiny"]
+    assert re.search(r"at most (\d+) CPU-hours", results)[1] == hours["cores"]
+
+
+# The claims
+
+
+@pytest.mark.parametrize("model", BOOKS)
+@pytest.mark.parametrize("key", ["perplexity", "less_is_better"])
+def test_losses(claims, key, model):
+    """The paper's perplexities are without training; the rest is of fine-tunes if those scored
+    whole books."""
+    trained = (key, model) == ("less_is_better", "tiny")
+    runs = by_setting(model, "loss_by_position", trained)
+    family = {}
+    for factor in (2, 4):
+        papers = ("dprope", N_HAT[factor])
+        ours = papers if key == "perplexity" else ("dprope", {})
+        for rival in RIVALS if key == "perplexity" else [*RIVALS, papers]:
+            gaps = [
+                (by_book(own, model) - by_book(other, model))[:, BEYOND]
+                for own, other in pair(runs, ours, rival, factor)
+            ]
+            if gaps:
+                gaps = np.array(gaps)
+                assert gaps.shape == (3 if trained else 1, BOOKS[model])
+                errors = [of_sample(gaps.mean(axis=axis)) for axis in range(1 + trained)]
+                family[factor, str(rival)] = estimate(gaps.mean(), *errors)
+    row = claims.loc[key, model]
+    expected = at_95_per_cent(*family[2, str(("yarn", {}))])
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-4)
+    # So sure of each sign that Bonferroni rejects zero for all, as Holm then does.
+    for mean, error, freedom in family.values():
+        assert 2 * stats.t.sf(abs(mean) / error, freedom) < 0.05 / len(family)
+    above_zero = any(mean > 0 for mean, _, _ in family.values())
+    assert row["outcome"] == ("does not hold here" if above_zero else "holds here")
+    state = "fine-tuned, 3 seeds" if trained else "without training"
+    assert row["measured_on"] == f"{state}, {BOOKS[model]} books"
+
+
+@pytest.mark.parametrize(("model", "title"), [("tiny", "tiny"), ("smollm2", "SmolLM2-135M")])
+def test_a_collapse_is_beside_yarns_change_on_the_same_books(model, title):
+    runs = by_setting(model, "loss_by_position", trained=False)
+    ((original, yarn),) = pair(runs, ("original", {}), ("yarn", {}), 2)
+    change = np.diff(by_book(original, model) - by_book(yarn, model)).ravel()
+    place = "s = 2, beyond minus within | original minus YaRN"
+    line = rf"^\| {title}, without training, .* {re.escape(place)} \|(.*)$"
+    page = (RESULTS / "claims.md").read_text().replace("−", "-")
+    row = re.search(line.replace("−", "-"), page, re.MULTILINE)[1]
+    assert numbers(row)[:3] == pytest.approx(student(change), abs=0.00051)
+    assert f"on {(change > 0).sum()} of {BOOKS[model]} books" in row
+    assert "**holds here**" in row
+
+
+def test_short_text(claims):
+    """Open LLM by document: DPRoPE minus YaRN."""
+    ours = of_setting("open_llm", "dprope", N_HAT[2])["by_document"]
+    others = of_setting("open_llm", "yarn")["by_document"]
+    groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
+    errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
+    expected = at_95_per_cent(*estimate(np.mean([group.mean() for group in groups]), *errors))
+    row = claims.loc["open_llm", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-3)
+
+
+def test_ruler_is_over_tasks_at_the_extended_length(claims):
+    ours = of_setting("ruler", "dprope", N_HAT[2])["tasks"]["16384"]
+    others = of_setting("ruler", "yarn")["tasks"]["16384"]
+    gaps = np.array([ours[task]["mean"] - others[task]["mean"] for task in ours])
+    row = claims.loc["ruler", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(student(gaps), rel=1e-3)
+    assert row["measured_on"] == "without training, 13 tasks"
+
+
+# All scores
+
+
+def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (RESULTS / "README.md").read_text(), re.DOTALL)
+    exec(code.replace("results/all.csv", str(RESULTS / "all.csv")), {})
+    printed = capsys.readouterr().out
+    assert re.search(r"^dprope +6\.71 +22\.95$", printed, re.MULTILINE)  # the paper's Table 3
+    run = json.loads((RESULTS / "smollm2/perplexity/yarn_s=2_whole.json").read_text())
+    windows = pd.DataFrame(run["scores"]["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
+    text, length, _ = zip(*windows.index.str.rsplit("/", n=2))
+    sums = windows.groupby([np.array(length).astype(int), np.array(text)]).sum()
+    by_length = np.exp((sums["loss"] / sums["tokens"]).groupby(level=0).mean())
+    line = rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$"
+    assert re.search(line, printed, re.MULTILINE)
+
+
+def test_all_csv_has_every_record_with_scores(scores):
+    without = {"finetune", "served"}  # which have no scores of a method's own
+    found = set()
+    for file in RESULTS.glob("*/**/*.json"):
+        record = json.loads(file.read_text())
+        if file.name == "model.json" or record["run"]["experiment"] in without:
+            continue
+        run = record["run"]
+        model, *between, experiment, _ = file.relative_to(RESULTS).parts
+        part = between[1] if len(between) == 2 else ""
+        rows = [run] if "method" in run else record["scores"]["rows"]
+        for method in {row.get("method", "dprope") for row in rows}:
+            setting = (method, float(run["factor"]), "training" in run)
+            found.add((model, part, experiment, *setting))
+    in_table = scores.set_index("trained", append=True)
+    assert found <= set(in_table.index)
+    assert {key[2] for key in {*in_table.index} - found} == {"disturbance"}
+    one = in_table.set_index(["options", "metric", "n"], append=True)
+    assert not one.index.has_duplicates
+
+
+@pytest.mark.parametrize("model", CONTEXT)
+def test_held_out_losses_of_all_csv_are_those_of_the_records(scores, model):
+    """Of factors that were learned from YaRN's."""
+    folder = RESULTS / model / "beyond"
+    learned = [json.loads(file.read_text()) for file in folder.glob("learned/from=yarn_s=2_*.json")]
+    ends = pd.DataFrame([run["scores"]["curve"][-1]["beyond"] for run in learned])["mean"]
+    lines = scores.loc[model, "", "learned", "yarn", 2.0]
+    line = lines[(lines["options"] == "") & (lines["metric"] == "beyond L")]
+    assert line["value"].item() == pytest.approx(ends.mean(), rel=1e-5)
+
+
+def test_losses_of_all_csv_are_those_of_the_records(scores):
+    """YaRN on SmolLM2 at s = 2, fine-tuned."""
+    of = scores.loc["smollm2", "h200", "loss_by_position", "yarn", 2.0].set_index("metric")
+    within, beyond = of_smollm2("h200/loss_by_position/yarn_s=2_seed=0").T
+    places = {"within L": within, "beyond L": beyond, "beyond minus within": beyond - within}
+    for place, losses in places.items():
+        found = of.loc[place, ["value", "low", "high"]].tolist()
+        assert found == pytest.approx(student(losses), abs=2e-5)
