@@ -4,7 +4,7 @@ evaluation."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -147,41 +147,6 @@ class ClexRotaryEmbedding(nn.Module):
     def _apply(self, fn, recurse=True):
         self._solved = (None, {})
         return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
-
-
-class Draws:
-    """The random draws of a run's samples, by each sample's place in the data.
-
-    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone:
-    not on which process computes it, how many samples share its batch, or where the run was
-    resumed. Every process generates the draws of all samples in order, which costs a millisecond or
-    two each.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._kept: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
-        self._begin()
-
-    def _begin(self) -> None:
-        self._generator = torch.Generator().manual_seed(self._seed)
-        self._next = 0
-        # Single-process runs once drew from torch's global generator, after the data loader. This
-        # keeps their draws.
-        torch.empty((), dtype=torch.int64).random_(generator=self._generator)
-
-    def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
-        """The draws of these samples, made by `draw`; all samples of a run have the same length."""
-        if not self._kept.keys() >= set(samples):
-            if min(samples) < self._next:
-                self._begin()
-            self._kept = {}
-            for index in range(self._next, max(samples) + 1):
-                drawn = draw(self._generator)
-                if index in samples:
-                    self._kept[index] = drawn
-            self._next = max(samples) + 1
-        return [self._kept[index] for index in samples]
 
 
 def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

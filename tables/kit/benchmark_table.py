@@ -6,7 +6,7 @@ from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.results import Record, Results
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, seed_count
-from core import roles
+from core import ORIGINAL, PROPOSED
 from tables.kit.table import Block, Table, score_block
 
 INTERVALS = (
@@ -103,7 +103,7 @@ def ablation(results: Results, experiment: str, option: str, paper: str) -> Tabl
         ]
         measured.append(score_block(title, rows, first=SYMBOLS[option]))
     if not measured:
-        options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
+        options = f"--method {PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {SYMBOLS[option]} by {experiment}", experiment, options)
     above = [
         score_block(f"{model}, published, s = 2", rows.items(), first=SYMBOLS[option])
@@ -147,7 +147,7 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     The unextended model, which no s changes, is one line where it can be.
     """
     most = max((len(row.seeds) for row in rows.rows), default=0)
-    plain = [row for row in rows.rows if row.setting.method == roles.ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == ORIGINAL]
     once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
     labelled = []
     for row in rows.rows:

@@ -14,7 +14,7 @@ from eval.generation import Request, generate
 from eval.log_likelihood import SharedPrefixLM
 from eval.perplexity import window_losses
 from eval.position_loss import position_losses
-from tests.core.clex.made import clex_model, rotary, tokens
+from tests.core.clex_models import clex_model, rotary, tokens
 from tests.models import byte_tokenizer, random_model
 
 L = 32

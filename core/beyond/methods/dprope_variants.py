@@ -7,14 +7,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ... import BASELINE, ORIGINAL, TIME_REFERENCE
 from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.per_pair import interpolate
+from ...methods.paper import interpolate, yarn_temperature
 from ...methods.registry import METHODS, get, register
-from ...methods.yarn import yarn_temperature
-from ...roles import BASELINE, ORIGINAL, TIME_REFERENCE
 
 
 @register(

@@ -8,9 +8,8 @@ import numpy as np
 
 from ...errors import InputError, check_number, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.per_pair import divide
+from ...methods.paper import divide, yarn, yarn_limits, yarn_temperature
 from ...methods.registry import register
-from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
 # Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be
 # finite, in float32 too; and at no position does so small an angle change a product in floating
