@@ -10,8 +10,7 @@ longer than the window minus 500 tokens are cut in the middle.
 
 from __future__ import annotations
 
-from eval import hub, longbench
-from eval.request import Request
+from eval import Request, hub, longbench
 from experiments.kit import command_line, records
 from experiments.kit.command_line import (
     count,

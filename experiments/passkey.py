@@ -12,9 +12,8 @@ import functools
 import itertools
 from collections import defaultdict
 
-from eval import passkey
+from eval import Request, passkey
 from eval.intervals import accuracy_interval
-from eval.request import Request
 from experiments.kit import command_line
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Prepared

@@ -14,8 +14,7 @@ import functools
 
 from core import files
 from core.errors import check_choice
-from eval import ruler
-from eval.request import Request
+from eval import Request, ruler
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared

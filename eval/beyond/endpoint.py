@@ -26,7 +26,7 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from core.errors import InputError, NonFiniteError, in_one_line
-from eval.request import Request
+from eval import Request
 
 # By the owner that a server states of its models.
 SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}

@@ -11,7 +11,7 @@ from lm_eval.api.instance import Instance
 from core.huggingface import dynamic
 from eval import generation, position_loss
 from eval.generation import Request, generate
-from eval.log_likelihood import SharedPrefixLM
+from eval.open_llm import SharedPrefixLM
 from eval.perplexity import window_losses
 from eval.position_loss import position_losses
 from tests.core.clex_models import clex_model, rotary, tokens
