@@ -19,7 +19,7 @@ import functools
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .angles import MAX_INTERVALS, MAX_LENGTH, angle_distribution, real_array
+from .angles import MAX_LENGTH, angle_distribution, real_array
 from .errors import InputError, check_choice, check_number, check_whole
 from .geometry import RopeGeometry
 
@@ -88,9 +88,7 @@ def strategy_disturbance(
     if inv_freq.ndim != 1:
         raise InputError("the inverse frequencies must be an array [pairs].")
     check_number(factor, "the scaling factor", least=1)
-    check_choice(convention, "convention", CONVENTIONS)
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
-    intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
     both = _strategies(tuple(inv_freq), length, factor, intervals, convention)
     return both[0].copy(), both[1].copy()
 
@@ -178,25 +176,17 @@ def inv_freq_float32(geometry: RopeGeometry) -> np.ndarray:
     return np.float32(1) / power.astype(np.float32)
 
 
-def angle_distribution_float32(
-    inv_freq: np.ndarray, length: int, intervals: int = 360
-) -> np.ndarray:
-    """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, intervals].
+def angle_distribution_float32(inv_freq: np.ndarray, length: int) -> np.ndarray:
+    """P_L^i with float32 rounding and the offset in every count: float32 array [pairs, 360].
 
     As in the released code, rows sum to slightly more than 1 and hold no zero, so use epsilon = 0
     with them.
 
     Raises:
-        InputError: the inverse frequencies are not an array [pairs], or the length or number of
-            intervals is out of range.
+        InputError: the length is out of range.
     """
-    inv_freq = real_array(inv_freq, "the inverse frequencies")
-    if inv_freq.ndim != 1:
-        raise InputError(
-            f"the inverse frequencies have the shape {inv_freq.shape}; give an array [pairs]."
-        )
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH_FLOAT32)
-    intervals = check_whole(intervals, "the number of intervals b", 2)
+    intervals = 360
     two_pi = np.float32(2 * np.pi)
     angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
     interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(

@@ -20,9 +20,7 @@ def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
     Returns:
         {"mean", "low", "high", "n"}; low and high equal the mean if there is only one value.
     """
-    values = np.asarray(values, dtype=np.float64)
-    means = np.concatenate([values[indices].mean(axis=1) for indices in _drawn(values.shape, seed)])
-    return resampled_interval(values.mean(), means, len(values))
+    return mean_of_means([values], seed)
 
 
 def _drawn(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:

@@ -42,7 +42,7 @@ class Passkey(Generation):
         def of_length(length: int) -> dict[str, dict]:
             grid = itertools.product(depths, range(given.keys))
             samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
-            return {sample.key: vars(sample) for sample in samples}
+            return {sample["key"]: sample for sample in samples}
 
         fitting = self.that_fit("--lengths", lengths, of_length)
         settings = {"lengths": list(fitting), "depths": depths, "keys": given.keys}

@@ -83,9 +83,7 @@ class Ruler(Generation):
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = key.split("/")[1]
-        return Request(
-            key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate
-        )
+        return Request(key, self._encoded(task, sample["prompt"]), ruler.TASKS[task])
 
     def _encoded(self, task: str, prompt: str) -> tuple[int, ...]:
         _, begun = ruler.parted(task, prompt)

@@ -75,13 +75,12 @@ def install(
 
 def is_installed(model: nn.Module) -> bool:
     """Whether the model has a CLEX embedding."""
-    return _installed(model) is not None
+    return bool(_installed(model))
 
 
 def remove(model: nn.Module) -> None:
     """Put the fixed embedding back. A model without CLEX stays as it is."""
-    if installed := _installed(model):
-        parent, name, rotary = installed
+    for parent, name, rotary in _installed(model):
         setattr(parent, name, rotary.stock)
 
 
@@ -102,20 +101,18 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
     A model without CLEX stays as it is.
     """
     installed = _installed(model)
-    if installed is None:
-        yield
-        return
-    parent, name, rotary = installed
     config = text_config(model.config)
-    factor = config.max_position_embeddings / rotary.geometry.context_length
-    extension = getattr(config, EXTENSION)
-    apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
-    setattr(config, EXTENSION, extension)
-    setattr(parent, name, rotary.stock)
+    for parent, name, rotary in installed:
+        factor = config.max_position_embeddings / rotary.geometry.context_length
+        extension = getattr(config, EXTENSION)
+        apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
+        setattr(config, EXTENSION, extension)
+        setattr(parent, name, rotary.stock)
     try:
         yield
     finally:
-        setattr(parent, name, rotary)
+        for parent, name, rotary in installed:
+            setattr(parent, name, rotary)
 
 
 class Draws:
@@ -161,15 +158,13 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[
     A model without CLEX stays as it is.
     """
     installed = _installed(model)
-    if installed is None:
-        yield
-        return
-    rotary = installed[2]
-    rotary.drawn = partial(draws.of, samples)
+    for _, _, rotary in installed:
+        rotary.drawn = partial(draws.of, samples)
     try:
         yield
     finally:
-        rotary.drawn = None
+        for _, _, rotary in installed:
+            rotary.drawn = None
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> None:
@@ -178,9 +173,9 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
 
     A model without CLEX stays as it is.
     """
-    if installed := _installed(model):
-        for matrix in (installed[2].up, installed[2].down):
-            matrix.data = matrix.data.to(dtype)
+    for _, _, rotary in _installed(model):
+        rotary.up.data = rotary.up.data.to(dtype)
+        rotary.down.data = rotary.down.data.to(dtype)
 
 
 def from_weights(
@@ -203,9 +198,7 @@ def from_weights(
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors,
     atomically."""
-    installed = _installed(model)
-    assert installed is not None  # see is_installed
-    rotary = installed[2]
+    ((_, _, rotary),) = _installed(model)
     tensors = {
         name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")
     }
@@ -252,13 +245,14 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
     return rotary
 
 
-def _installed(model: nn.Module) -> tuple[nn.Module, str, ClexRotaryEmbedding] | None:
-    """(parent, attribute, embedding) of the model's CLEX embedding, or None."""
-    for parent in model.modules():
-        for name, child in parent.named_children():
-            if isinstance(child, ClexRotaryEmbedding):
-                return parent, name, child
-    return None
+def _installed(model: nn.Module) -> list[tuple[nn.Module, str, ClexRotaryEmbedding]]:
+    """(parent, attribute, embedding) of the model's CLEX embedding, if it has one."""
+    return [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, ClexRotaryEmbedding)
+    ]
 
 
 def _words(geometry: RopeGeometry) -> str:

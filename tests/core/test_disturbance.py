@@ -95,7 +95,7 @@ def test_histogram_is_that_of_a_loop_over_tensors():
         for m in range(length):
             angle = (inv_freq[pair] * torch.tensor(m)) % (2 * torch.pi)
             expected[row][int(torch.floor((intervals / (2 * torch.pi)) * angle))] += 1
-    ours = angle_distribution_float32(inv_freq_float32(LLAMA2)[list(pairs)], length, intervals)
+    ours = angle_distribution_float32(inv_freq_float32(LLAMA2)[list(pairs)], length)
     assert np.array_equal(ours, (expected / length).numpy())
     assert ours.min() == COUNT_OFFSET / np.float32(length)
 
