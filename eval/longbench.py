@@ -134,11 +134,8 @@ def _templates() -> dict[str, str]:
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
     template."""
-    context, question = (
-        sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input")
-    )
-    check_texts([context, question], "a sample's context and input")
-    return _templates()[_task(task).name].format(context=context, input=question)
+    template = _templates()[_task(task).name]
+    return template.format(context=sample["context"], input=sample["input"])
 
 
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -136,14 +136,14 @@ class Draws:
         # keeps their draws.
         torch.empty((), dtype=torch.int64).random_(generator=self._generator)
 
-    def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
-        """The draws of these samples, made by `draw`; all samples of a run have the same length."""
+    def of(self, samples: Sequence[int], rotary: ClexRotaryEmbedding, length: int) -> list[Draw]:
+        """The draws of these samples; all samples of a run have the same length."""
         if not self._kept.keys() >= set(samples):
             if min(samples) < self._next:
                 self._begin()
             self._kept = {}
             for index in range(self._next, max(samples) + 1):
-                drawn = draw(self._generator)
+                drawn = rotary.draw(length, self._generator)
                 if index in samples:
                     self._kept[index] = drawn
             self._next = max(samples) + 1
@@ -159,7 +159,7 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[
     """
     installed = _installed(model)
     for _, _, rotary in installed:
-        rotary.drawn = partial(draws.of, samples)
+        rotary.drawn = partial(draws.of, samples, rotary)
     try:
         yield
     finally:

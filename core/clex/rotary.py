@@ -30,9 +30,8 @@ class ClexRotaryEmbedding(nn.Module):
             as NTK-aware scaling.
         max_factor: the largest t, in training and in evaluation.
         pinned: the t of every forward pass in evaluation; None to take it from the length.
-        drawn: gives every row of a training pass its own t and positions; its argument is a
-            function that makes one draw from a generator. None for one draw per pass, from torch's
-            global generator.
+        drawn: from the length of a training pass to a draw for every row of it. None for one draw
+            per pass, from torch's global generator.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class ClexRotaryEmbedding(nn.Module):
         # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
         nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
         self.pinned: int | None = None
-        self.drawn: Callable[[Callable[[torch.Generator], Draw]], list[Draw]] | None = None
+        self.drawn: Callable[[int], list[Draw]] | None = None
         self._solved: tuple = (None, {})
 
     def forward(
@@ -62,9 +61,7 @@ class ClexRotaryEmbedding(nn.Module):
             # This is the sequence's length; with padding or packed documents, positions are
             # smaller.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
-            draws = (
-                self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
-            )
+            draws = self.drawn(length) if self.drawn else [self.draw(length)]
             solved = {t: ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
             inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
             positions = torch.stack([positions for _, positions in draws]).to(x.device)

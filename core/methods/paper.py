@@ -1,7 +1,6 @@
 """The methods that the paper compares: none, PI, YaRN, CLEX, and its own.
 
-They stand in the order of its tables. What scales a pair once a method has decided about it comes
-last.
+They stand in the order of its tables.
 """
 
 from __future__ import annotations
@@ -189,10 +188,3 @@ def interpolate(
     nothing."""
     inv_freq = np.where(chosen, geometry.inv_freq / factor, geometry.inv_freq)
     return RopeScaling(inv_freq, attention_factor, chosen, stock=stock)
-
-
-def divide(
-    geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float
-) -> RopeScaling:
-    """θ_i/λ_i for factors λ_i, float64 [pairs]."""
-    return RopeScaling(geometry.inv_freq / by, attention_factor, by == factor)

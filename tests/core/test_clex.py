@@ -116,7 +116,7 @@ def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_
     embedding = rotary(clex_model())
 
     def drawn(draws, samples):
-        made = draws.of(samples, lambda generator: embedding.draw(20, generator))
+        made = draws.of(samples, embedding, 20)
         return [(t, positions.tolist()) for t, positions in made]
 
     every = drawn(clex.Draws(3), range(12))

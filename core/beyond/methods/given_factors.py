@@ -12,9 +12,8 @@ from ... import ORIGINAL, files
 from ...angles import real_array
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.paper import divide
 from ...methods.registry import METHODS, register
-from .published_rules import longrope_temperature
+from .published_rules import divide, longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 _LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors
