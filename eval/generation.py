@@ -47,9 +47,8 @@ TOGETHER = 16384
 CPU_TOKENS = 32768
 GPU_TOKENS = 131072
 _LARGEST_ID = 2**31 - 1  # of a token, in any vocabulary
-LEAST_SHARED = (
-    1 / 8
-)  # of a prompt; sharing less saves less than reading the rest over a cache costs
+# of a prompt; sharing less saves less than reading the rest over a cache costs
+LEAST_SHARED = 1 / 8
 
 
 @torch.inference_mode()
@@ -275,8 +274,12 @@ class Reserved(DynamicLayer):
             x.new_empty((*x.shape[:2], self.capacity, x.shape[3]))
             for x in (key_states, value_states)
         ]
-        self.keys, self.values = (x[:, :, :0] for x in self._all)
+        self.show(0)
         self.is_initialized = True
+
+    def show(self, end: int) -> None:
+        """Let the cache be the columns before `end`."""
+        self.keys, self.values = (x[:, :, :end] for x in self._all)
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs):
         if not self.is_initialized:
@@ -285,7 +288,7 @@ class Reserved(DynamicLayer):
         end = start + key_states.shape[-2]
         for reserved, new in zip(self._all, (key_states, value_states)):
             reserved[:, :, start:end] = new
-        self.keys, self.values = (x[:, :, :end] for x in self._all)
+        self.show(end)
         return self.keys, self.values
 
     def get_seq_length(self) -> int:
@@ -313,7 +316,7 @@ class Rows(Cache):
                 )
                 for reserved in layer._all:
                     reserved[:, :, :end] = 0  # padding is masked, but must be finite
-                layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
+                layer.show(end)
             for reserved, new in zip(layer._all, (source.keys, source.values)):
                 reserved[row : row + len(new), :, end - new.shape[2] : end] = new
 
@@ -322,11 +325,12 @@ class Rows(Cache):
         for layer in self.layers:
             end = layer.get_seq_length()
             layer._all = [x[rows] for x in layer._all]
-            layer.keys, layer.values = (x[:, :, :end] for x in layer._all)
+            layer.show(end)
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens two prompts share at the beginning."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(first, second)) if a != b), min(len(first), len(second))
-    )
+    for place, (one, other) in enumerate(zip(first, second)):
+        if one != other:
+            return place
+    return min(len(first), len(second))

@@ -42,7 +42,8 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
     # At 0 and 1 one end equals the mean; rounding must not move it past the mean.
-    low, high = min(max(centre - half, 0), mean), max(min(centre + half, 1), mean)
+    low = min(max(centre - half, 0), mean)
+    high = max(min(centre + half, 1), mean)
     return {"mean": mean, "low": float(low), "high": float(high), "n": len(values)}
 
 

@@ -27,8 +27,11 @@ from pydantic import Field, NonNegativeInt, TypeAdapter, ValidationError
 from rouge import Rouge
 from typing_extensions import TypedDict
 
+from core.discovery import later
 from core.errors import InputError, check_choice, check_number, check_texts
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
+
+hub = later("eval.hub")  # it takes two seconds, and only a download needs it
 
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
@@ -327,10 +330,6 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
 def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     """(where the row is, for messages; the row) for each row of a task's file."""
     if data is None:
-        from eval import (
-            hub,
-        )  # imported here, because it takes two seconds and nothing else needs it
-
         (archive,) = hub.download(HUB, "data.zip", f"give a directory with {task}_e.jsonl instead")
         directory: Path | zipfile.Path = zipfile.Path(archive, "data/")
     else:

@@ -255,18 +255,16 @@ def _requests(
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
         if key not in wanted:
-            task.sampler.sample(
-                shots
-            )  # advance the sampler, so that later documents get their usual examples
+            # advance the sampler, so that later documents get their usual examples
+            task.sampler.sample(shots)
             continue
         with _unlike(f"document {key}"):
             doc = task.task_docs[row]
             context = task.fewshot_context(
                 doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc)
             )
-            task.doc_to_target(
-                doc
-            )  # the right answer, which is needed only after the model has read the document
+            # the right answer, which is needed only after the model has read the document
+            task.doc_to_target(doc)
             metadata = (task.config.task, row, task.config.repeats)
             requests = task.construct_requests(doc=doc, ctx=context, metadata=metadata)
         yield key, task, requests
@@ -377,18 +375,16 @@ class SharedPrefixLM(HFLM):
                     logits_to_keep=1,
                 )
             held = stem
-            group = sorted(
-                by_context[context], key=lambda request: len(request[1])
-            )  # least padding
+            # least padding
+            group = sorted(by_context[context], key=lambda request: len(request[1]))
             while group:
                 try:
                     answers |= self._score(context[len(stem) :], group[: self.batch_size], cache)
                 except RuntimeError as error:
                     if self.batch_size == 1 or not should_reduce_batch_size(error):
                         raise
-                    self.batch_size_per_gpu = (
-                        self.batch_size // 2
-                    )  # permanently: the next prompt is about as long
+                    # permanently: the next prompt is about as long
+                    self.batch_size_per_gpu = self.batch_size // 2
                 else:
                     group = group[self.batch_size :]
         return answers

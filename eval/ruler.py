@@ -383,9 +383,8 @@ def _load_niah(loader: Loader, script: Any) -> None:
     finally:
         random_word._get_words_from_text_file = read
     script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
-    script.sent_tokenize = lru_cache(maxsize=8)(
-        script.sent_tokenize
-    )  # every sample splits the same essay
+    # every sample splits the same essay
+    script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)
 
 
 class _Words(Sequence):

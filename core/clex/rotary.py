@@ -85,14 +85,10 @@ class ClexRotaryEmbedding(nn.Module):
         """
         t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
         times = max(1, length // self.geometry.context_length)
-        inner = (
-            1
-            + torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
-            .sort()
-            .values
-        )
-        ends = torch.tensor([0.0]), torch.tensor([float(t * length // times - 1)])
-        return t, torch.cat([ends[0], inner.float() / times, ends[1]])[:length]
+        drawn = torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
+        inner = (1 + drawn.sort().values).float() / times
+        last = torch.tensor([float(t * length // times - 1)])
+        return t, torch.cat([torch.zeros(1), inner, last])[:length]
 
     def factor_at(self, length: int) -> int:
         """t = ⌈length / L⌉, at most max_factor."""
@@ -105,8 +101,8 @@ class ClexRotaryEmbedding(nn.Module):
     def factor(self, position_ids: torch.Tensor) -> int:
         """The t of a forward pass in evaluation; InputError if keys in a cache were computed at
         another."""
-        first, last = int(position_ids.min()), int(position_ids.max())
-        t = self.pinned or self.factor_at(last + 1)
+        first = int(position_ids.min())
+        t = self.pinned or self.factor_at(int(position_ids.max()) + 1)
         if first and not self.pinned and self.factor_at(first) != t:
             raise InputError(
                 "a cached text outgrows CLEX's scale; set one for all of it by "
@@ -123,9 +119,8 @@ class ClexRotaryEmbedding(nn.Module):
             solutions = {}
             self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
         if t not in solutions:
-            solutions[t] = (
-                ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
-            )
+            solved = ode.solve(self.up, self.down, self.geometry, t)
+            solutions[t] = solved.float().to(self.up.device)
         return solutions[t]
 
     def scaling(self, factor: float) -> RopeScaling:

@@ -180,9 +180,8 @@ class Endpoint:
             InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
-        requests = sorted(
-            requests, key=lambda request: request.prompt
-        )  # neighbours share prefixes, which servers keep
+        # neighbours share prefixes, which servers keep
+        requests = sorted(requests, key=lambda request: request.prompt)
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
             for done in as_completed(

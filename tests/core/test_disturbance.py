@@ -17,7 +17,6 @@ from core.disturbance import (
     select_interpolated,
     strategy_disturbance,
 )
-from core.errors import InputError
 from tests.core.geometries import LLAMA2, SMOLLM2
 
 positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(
@@ -78,11 +77,6 @@ def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(
         assert tied == sorted(tied)  # the lower frequencies among equals
     chosen = select_interpolated(np.zeros(12), extrapolation, threshold=threshold)
     assert (chosen == (extrapolation > threshold)).all()
-
-
-def test_n_hat_and_a_threshold_exclude_each_other():
-    with pytest.raises(InputError, match="choose one"):
-        select_interpolated([0.0, 1.0], [1.0, 0.0], n_hat=2, threshold=0.1)
 
 
 def test_histogram_is_that_of_a_loop_over_tensors():

@@ -49,9 +49,8 @@ def dprope_candidates(
         )
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
-    offered = np.stack(
-        [METHODS[name].scale(geometry, factor).inv_freq for name in candidates]
-    )  # [methods, pairs]
+    # [methods, pairs]
+    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in candidates])
     moved = [
         disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
         for theta in offered
