@@ -47,7 +47,6 @@ class Task:
     """One of the thirteen tasks.
 
     Attributes:
-        name: as the benchmark spells it.
         kind: what the model has to do, in the benchmark's six categories.
         max_new_tokens: how many tokens are generated.
         metric: a name in :data:`METRICS`.
@@ -55,7 +54,6 @@ class Task:
         stops_at_newline: whether generation ends at a line feed, after at least one token.
     """
 
-    name: str
     kind: str
     max_new_tokens: int
     metric: str
@@ -70,22 +68,19 @@ class Task:
 
 
 TASKS = {
-    task.name: task
-    for task in (
-        Task("qasper", "single-document QA", 128, "F1"),
-        Task("multifieldqa_en", "single-document QA", 64, "F1"),
-        Task("hotpotqa", "multi-document QA", 32, "F1"),
-        Task("2wikimqa", "multi-document QA", 32, "F1"),
-        Task("gov_report", "summarisation", 512, "ROUGE-L"),
-        Task("multi_news", "summarisation", 512, "ROUGE-L"),
-        Task("trec", "few-shot", 64, "classification", first_line=True),
-        Task("triviaqa", "few-shot", 32, "F1", first_line=True),
-        Task("samsum", "few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
-        Task("passage_count", "synthetic", 32, "count"),
-        Task("passage_retrieval_en", "synthetic", 32, "retrieval"),
-        Task("lcc", "code", 64, "edit similarity"),
-        Task("repobench-p", "code", 64, "edit similarity"),
-    )
+    "qasper": Task("single-document QA", 128, "F1"),
+    "multifieldqa_en": Task("single-document QA", 64, "F1"),
+    "hotpotqa": Task("multi-document QA", 32, "F1"),
+    "2wikimqa": Task("multi-document QA", 32, "F1"),
+    "gov_report": Task("summarisation", 512, "ROUGE-L"),
+    "multi_news": Task("summarisation", 512, "ROUGE-L"),
+    "trec": Task("few-shot", 64, "classification", first_line=True),
+    "triviaqa": Task("few-shot", 32, "F1", first_line=True),
+    "samsum": Task("few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
+    "passage_count": Task("synthetic", 32, "count"),
+    "passage_retrieval_en": Task("synthetic", 32, "retrieval"),
+    "lcc": Task("code", 64, "edit similarity"),
+    "repobench-p": Task("code", 64, "edit similarity"),
 }
 
 # SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
@@ -93,9 +88,9 @@ TASKS = {
 _TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
 
 
-def _task(name: str) -> Task:
-    check_choice(name, "LongBench-E task", TASKS)
-    return TASKS[name]
+def _check(task: str) -> str:
+    check_choice(task, "LongBench-E task", TASKS)
+    return task
 
 
 # ---- prompts
@@ -137,7 +132,7 @@ def _templates() -> dict[str, str]:
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
     template."""
-    template = _templates()[_task(task).name]
+    template = _templates()[_check(task)]
     return template.format(context=sample["context"], input=sample["input"])
 
 
@@ -267,7 +262,7 @@ def score(
     check_texts([prediction], "the prediction")
     check_texts(answers, "the references")
     check_texts(all_classes or [], "the classes")
-    metric = METRICS[_task(task).metric]
+    metric = METRICS[TASKS[_check(task)].metric]
     if TASKS[task].first_line:
         prediction = prediction.lstrip("\n").split("\n")[0]
     return max((metric(prediction, answer, all_classes) for answer in answers), default=0.0)
@@ -311,7 +306,7 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
     """
     samples = []
     lines = {}
-    for where, row in _rows(_task(task).name, data):
+    for where, row in _rows(_check(task), data):
         sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
@@ -409,9 +404,7 @@ def aggregate(rows: Iterable[dict]) -> dict:
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:
-        scores[bucket(row["length"])].setdefault(_task(row["task"]).name, []).append(
-            100 * row["score"]
-        )
+        scores[bucket(row["length"])].setdefault(_check(row["task"]), []).append(100 * row["score"])
     rng = np.random.default_rng(0)
     tasks = {task: {} for task in TASKS}
     buckets = {}
