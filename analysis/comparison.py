@@ -11,7 +11,7 @@ from typing import Any
 from analysis.results import Model, Record, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
-from core import roles
+from core import PROPOSED
 from core.errors import InputError
 
 Metrics = Callable[[Record], Scores]
@@ -175,7 +175,7 @@ def _ablation(
     for row in compared(results, experiment, trained).rows:
         setting = row.setting
         value = setting.option(option, default)
-        if setting.method == roles.PROPOSED and value is not None:
+        if setting.method == PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
     family = max(families.values(), key=len, default={})

@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.scores import Score
 from analysis.settings import methods, tokens
-from core import roles
+from core import ORIGINAL, PROPOSED
 from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
@@ -80,9 +80,7 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
     return [
-        method
-        for method in table(name)["method"].unique()
-        if method not in (roles.ORIGINAL, roles.PROPOSED)
+        method for method in table(name)["method"].unique() if method not in (ORIGINAL, PROPOSED)
     ]
 
 
@@ -126,7 +124,7 @@ def _difference(
         for key, rows in frame.groupby(["model", "method"])
     }
     pairs = [
-        (scores.get((model, roles.PROPOSED)), scores.get((model, rival)))
+        (scores.get((model, PROPOSED)), scores.get((model, rival)))
         for model in frame["model"].unique()
     ]
     gaps = [value(ours) - value(others) for ours, others in pairs if ours and others]

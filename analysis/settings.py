@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.results import Results
-from core import roles
+from core import PROPOSED, SYMBOLS
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from core.rope import Method
 
 STATES = ((False, "without training"), (True, "fine-tuned"))
-SYMBOLS = roles.SYMBOLS
 AS_IT_IS = "as it is"  # a checkpoint that no method here extended
 
 
@@ -33,7 +32,7 @@ def default_of(option: str) -> Any:
     """The default of an option of DPRoPE."""
     from core import rope
 
-    return rope.method_options(roles.PROPOSED)[option]
+    return rope.method_options(PROPOSED)[option]
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Setting:
         if method and method.label and (label := method.label(dict(self.options))):
             return label
         shown = [_option(name, value) for name, value in self.options if name not in _APART]
-        if self.method == roles.PROPOSED and self.plain("attention_factor"):
+        if self.method == PROPOSED and self.plain("attention_factor"):
             shown = ["t = 0"]
         title = method.title if method else self.method
         name = title + (f" ({', '.join(shown)})" if shown else "")

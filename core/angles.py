@@ -115,10 +115,8 @@ def _largest_fraction(value: Fraction, limit: int) -> tuple[int, int]:
     num, den = value.numerator, value.denominator
     p, q, r, s = num // den, 1, 1, 0  # p/q ≤ value < r/s
     while True:
-        gap_low, gap_high = (
-            num * q - p * den,
-            r * den - num * s,
-        )  # ∝ value − p/q ≥ 0 and r/s − value > 0
+        gap_low = num * q - p * den  # ∝ value − p/q ≥ 0
+        gap_high = r * den - num * s  # ∝ r/s − value > 0
         steps = gap_low // gap_high  # raise p/q towards r/s while it stays ≤ value
         if s:
             steps = min(steps, (limit - q) // s)
@@ -147,7 +145,5 @@ def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.
         terms, c = top // modulus, top % modulus
         if not terms.any():
             return total
-        modulus, a = (
-            np.maximum(a, 1),
-            modulus,
-        )  # a is 0 only where no terms are left, and then adds nothing
+        # a is 0 only where no terms are left, and then adds nothing.
+        modulus, a = np.maximum(a, 1), modulus

@@ -17,12 +17,17 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from . import methods  # noqa: F401  (registers them)
+from . import (
+    BASELINE,
+    ORIGINAL,
+    PROPOSED,
+    TIME_REFERENCE,
+    methods,  # noqa: F401  (registers them)
+)
 from .angles import MAX_LENGTH
 from .errors import InputError, check_number
 from .geometry import RopeGeometry, RopeScaling
 from .methods.registry import METHODS, Method, Style, check_fixed, get, register
-from .roles import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE
 
 __all__ = [
     "BASELINE",

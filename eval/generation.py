@@ -11,8 +11,10 @@ sorted by their length there and read whole, several of one length in one pass, 
 padding nor a mask.
 
 Decoding then runs in left-padded batches, in a cache that is allocated once instead of grown by
-concatenation (:mod:`eval.kv_cache`). A model that keeps more than keys and values of tokens reads
-and continues prompts one by one.
+concatenation. Layers with a sliding window keep all keys, too: only such a cache can be cropped,
+and the mask applies the window. Other layers (linear attention, convolution, state space) keep a
+state that cannot be taken back to an earlier token. A model that has one reads each prompt whole
+and alone, into a cache of its own choice.
 
 Where a model's RoPE scale follows the input's length (CLEX, `dynamic`, `longrope`), only inputs of
 the same scale share a prefix or a batch. An input's scale is that of its prompt plus all tokens
@@ -21,17 +23,17 @@ that may be generated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
-from transformers import Cache, GenerationConfig, PreTrainedModel
+from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from core.errors import InputError, NonFiniteError, check_whole
 from core.huggingface.dynamic import at_length, scale_for
-from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
-from eval.request import Request
+from eval import Request
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as
 # matrix products stay efficient. Attention without a cache skips the triangle, so a prompt that
@@ -45,9 +47,8 @@ TOGETHER = 16384
 CPU_TOKENS = 32768
 GPU_TOKENS = 131072
 _LARGEST_ID = 2**31 - 1  # of a token, in any vocabulary
-LEAST_SHARED = (
-    1 / 8
-)  # of a prompt; sharing less saves less than reading the rest over a cache costs
+# of a prompt; sharing less saves less than reading the rest over a cache costs
+LEAST_SHARED = 1 / 8
 
 
 @torch.inference_mode()
@@ -247,3 +248,89 @@ def model_stops(config: GenerationConfig) -> frozenset[int]:
         return frozenset()
     ids = stated if isinstance(stated, list | tuple) else [stated]
     return frozenset(check_whole(each, "eos_token_id", 0, _LARGEST_ID) for each in ids)
+
+
+# ---- the cache
+
+
+def keeps_tokens(model: PreTrainedModel) -> bool:
+    """Whether all that a model's layers keep of what they have read is a key and a value for each
+    token."""
+    kinds = {type(layer) for layer in DynamicCache(config=model.config).layers}
+    return not model._is_stateful and kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
+
+
+class Reserved(DynamicLayer):
+    """A dynamic cache layer that grows inside memory reserved once, not by concatenation."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__()
+        self.capacity = capacity
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.dtype = key_states.dtype
+        self.device = key_states.device
+        self._all = [
+            x.new_empty((*x.shape[:2], self.capacity, x.shape[3]))
+            for x in (key_states, value_states)
+        ]
+        self.show(0)
+        self.is_initialized = True
+
+    def show(self, end: int) -> None:
+        """Let the cache be the columns before `end`."""
+        self.keys, self.values = (x[:, :, :end] for x in self._all)
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs):
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start = self.get_seq_length()
+        end = start + key_states.shape[-2]
+        for reserved, new in zip(self._all, (key_states, value_states)):
+            reserved[:, :, start:end] = new
+        self.show(end)
+        return self.keys, self.values
+
+    def get_seq_length(self) -> int:
+        return self.keys.shape[-2] if self.is_initialized else 0
+
+
+def reserved(model: PreTrainedModel, capacity: int) -> list[Reserved]:
+    """A layer of the cache for each layer of the model, with room for so many tokens."""
+    return [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
+
+
+class Rows(Cache):
+    """The cache of a batch: one row per request; all prompts end at the same column."""
+
+    def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
+        super().__init__(layers=reserved(model, capacity))
+        self.rows = rows
+
+    def take(self, row: int, end: int, prefix: Cache) -> None:
+        """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""
+        for layer, source in zip(self.layers, prefix.layers):
+            if not layer.is_initialized:
+                layer.lazy_initialization(
+                    *(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values))
+                )
+                for reserved in layer._all:
+                    reserved[:, :, :end] = 0  # padding is masked, but must be finite
+                layer.show(end)
+            for reserved, new in zip(layer._all, (source.keys, source.values)):
+                reserved[row : row + len(new), :, end - new.shape[2] : end] = new
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep these rows and drop the others, which are done."""
+        for layer in self.layers:
+            end = layer.get_seq_length()
+            layer._all = [x[rows] for x in layer._all]
+            layer.show(end)
+
+
+def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens two prompts share at the beginning."""
+    for place, (one, other) in enumerate(zip(first, second)):
+        if one != other:
+            return place
+    return min(len(first), len(second))

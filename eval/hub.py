@@ -44,10 +44,11 @@ REVISIONS = {
 }
 PATIENCE = 10  # seconds to wait for the hub's first answer
 _FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
+# the file to ask for; a gated model's config.json is gated
 _PROBE = {
     "model": "config.json",
     "dataset": "README.md",
-}  # the file to ask for; a gated model's config.json is gated
+}
 
 
 @functools.cache

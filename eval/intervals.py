@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
 RESAMPLES = 2000
-_AT_A_TIME = 100  # resamples in memory
 
 
-def mean_interval(values: np.ndarray, seed: int = 0) -> dict:
+def mean_interval(values: np.ndarray) -> dict:
     """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000
     resamples).
 
     Returns:
         {"mean", "low", "high", "n"}; low and high equal the mean if there is only one value.
     """
-    values = np.asarray(values, dtype=np.float64)
-    means = np.concatenate([values[indices].mean(axis=1) for indices in _drawn(values.shape, seed)])
-    return resampled_interval(values.mean(), means, len(values))
-
-
-def _drawn(shape: tuple[int, ...], seed: int) -> Iterator[np.ndarray]:
-    """RESAMPLES draws of places on the last axis of an array of this shape, in parts."""
-    rng = np.random.default_rng(seed)
-    return (
-        rng.integers(0, shape[-1], (_AT_A_TIME, *shape)) for _ in range(RESAMPLES // _AT_A_TIME)
-    )
+    return mean_of_means([values])
 
 
 def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> dict:
@@ -53,14 +42,15 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
     # At 0 and 1 one end equals the mean; rounding must not move it past the mean.
-    low, high = min(max(centre - half, 0), mean), max(min(centre + half, 1), mean)
+    low = min(max(centre - half, 0), mean)
+    high = max(min(centre + half, 1), mean)
     return {"mean": mean, "low": float(low), "high": float(high), "n": len(values)}
 
 
-def resampled_ratio(sums: np.ndarray, counts: np.ndarray, seed: int = 0) -> np.ndarray:
+def resampled_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Σ sums / Σ counts, the mean of values in unequal groups, on resamples of the groups [n]:
     [RESAMPLES]."""
-    drawn = np.random.default_rng(seed).integers(0, len(sums), (RESAMPLES, len(sums)))
+    drawn = np.random.default_rng(0).integers(0, len(sums), (RESAMPLES, len(sums)))
     return sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
 
 
@@ -70,7 +60,7 @@ def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
     return {"mean": float(value), "low": float(low), "high": float(high), "n": n}
 
 
-def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
+def mean_of_means(groups: Sequence[np.ndarray]) -> dict:
     """The mean of several groups' means, all of equal weight; each group is resampled by itself.
 
     Args:
@@ -79,21 +69,11 @@ def mean_of_means(groups: Sequence[np.ndarray], seed: int = 0) -> dict:
     Returns:
         As :func:`mean_interval`; n counts all values.
     """
-    if len({len(group) for group in groups}) == 1:  # equal sizes: draw for all groups at once
-        values = np.array(groups, dtype=np.float64)
-        of = np.arange(len(groups))[:, None]
-        drawn = _drawn(values.shape, seed)
-        resampled = np.concatenate(
-            [values[of, indices].mean(axis=2).mean(axis=1) for indices in drawn]
-        )
-    else:
-        rng = np.random.default_rng(seed)
-        resampled = np.array(
-            [
-                np.mean([rng.choice(group, len(group)).mean() for group in groups])
-                for _ in range(RESAMPLES)
-            ]
-        )
+    groups = [np.asarray(group, dtype=np.float64) for group in groups]
+    rng = np.random.default_rng(0)
+    resampled = np.empty(RESAMPLES)
+    for number in range(RESAMPLES):
+        resampled[number] = np.mean([rng.choice(group, len(group)).mean() for group in groups])
     mean = np.mean([np.mean(group) for group in groups])
     return resampled_interval(mean, resampled, sum(len(group) for group in groups))
 

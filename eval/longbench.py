@@ -11,20 +11,27 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import re
+import string
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import yaml
 from pydantic import Field, NonNegativeInt, TypeAdapter, ValidationError
+from rouge import Rouge
 from typing_extensions import TypedDict
 
+from core.discovery import later
 from core.errors import InputError, check_choice, check_number, check_texts
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
-from eval.longbench_metrics import METRICS
+
+hub = later("eval.hub")  # it takes two seconds, and only a download needs it
 
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
@@ -40,15 +47,13 @@ class Task:
     """One of the thirteen tasks.
 
     Attributes:
-        name: as the benchmark spells it.
         kind: what the model has to do, in the benchmark's six categories.
         max_new_tokens: how many tokens are generated.
-        metric: a name in :data:`eval.longbench_metrics.METRICS`.
+        metric: a name in :data:`METRICS`.
         first_line: whether only the first line of a prediction is scored.
         stops_at_newline: whether generation ends at a line feed, after at least one token.
     """
 
-    name: str
     kind: str
     max_new_tokens: int
     metric: str
@@ -63,22 +68,19 @@ class Task:
 
 
 TASKS = {
-    task.name: task
-    for task in (
-        Task("qasper", "single-document QA", 128, "F1"),
-        Task("multifieldqa_en", "single-document QA", 64, "F1"),
-        Task("hotpotqa", "multi-document QA", 32, "F1"),
-        Task("2wikimqa", "multi-document QA", 32, "F1"),
-        Task("gov_report", "summarisation", 512, "ROUGE-L"),
-        Task("multi_news", "summarisation", 512, "ROUGE-L"),
-        Task("trec", "few-shot", 64, "classification", first_line=True),
-        Task("triviaqa", "few-shot", 32, "F1", first_line=True),
-        Task("samsum", "few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
-        Task("passage_count", "synthetic", 32, "count"),
-        Task("passage_retrieval_en", "synthetic", 32, "retrieval"),
-        Task("lcc", "code", 64, "edit similarity"),
-        Task("repobench-p", "code", 64, "edit similarity"),
-    )
+    "qasper": Task("single-document QA", 128, "F1"),
+    "multifieldqa_en": Task("single-document QA", 64, "F1"),
+    "hotpotqa": Task("multi-document QA", 32, "F1"),
+    "2wikimqa": Task("multi-document QA", 32, "F1"),
+    "gov_report": Task("summarisation", 512, "ROUGE-L"),
+    "multi_news": Task("summarisation", 512, "ROUGE-L"),
+    "trec": Task("few-shot", 64, "classification", first_line=True),
+    "triviaqa": Task("few-shot", 32, "F1", first_line=True),
+    "samsum": Task("few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
+    "passage_count": Task("synthetic", 32, "count"),
+    "passage_retrieval_en": Task("synthetic", 32, "retrieval"),
+    "lcc": Task("code", 64, "edit similarity"),
+    "repobench-p": Task("code", 64, "edit similarity"),
 }
 
 # SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
@@ -86,9 +88,9 @@ TASKS = {
 _TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
 
 
-def _task(name: str) -> Task:
-    check_choice(name, "LongBench-E task", TASKS)
-    return TASKS[name]
+def _check(task: str) -> str:
+    check_choice(task, "LongBench-E task", TASKS)
+    return task
 
 
 # ---- prompts
@@ -130,11 +132,8 @@ def _templates() -> dict[str, str]:
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
     template."""
-    context, question = (
-        sample.get(key) if isinstance(sample, dict) else None for key in ("context", "input")
-    )
-    check_texts([context, question], "a sample's context and input")
-    return _templates()[_task(task).name].format(context=context, input=question)
+    template = _templates()[_check(task)]
+    return template.format(context=sample["context"], input=sample["input"])
 
 
 def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
@@ -154,6 +153,98 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
     )
 
 
+# ---- scores
+#
+# Each of the benchmark's metrics (its metrics.py) gives the score in 0…1 of one prediction against
+# one reference. It takes the prediction, the reference and the names of all classes, which only
+# classification uses.
+
+
+def _normalised(text: str) -> list[str]:
+    """The words of `text` as SQuAD compares them: lower case, no punctuation, no articles."""
+    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """F1 of the two bags of words."""
+    predicted = _normalised(prediction)
+    expected = _normalised(answer)
+    common = (Counter(predicted) & Counter(expected)).total()
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(predicted), common / len(expected)
+    return 2 * precision * recall / (precision + recall)
+
+
+def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends
+    a sentence."""
+    try:
+        return Rouge(metrics=["rouge-l"]).get_scores([prediction], [answer], avg=True)["rouge-l"][
+            "f"
+        ]
+    # The benchmark scores 0 when the package fails: on a text of nothing but full stops
+    # (ValueError), or on two sentences of about 1000 words together, which the package compares by
+    # recursion.
+    except (ValueError, RecursionError):
+        return 0.0
+
+
+def classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """1 / (number of class names in the prediction) if the right one is among them."""
+    if not all_classes:
+        raise InputError(
+            "a classification task needs the class names; give the sample's all_classes."
+        )
+    named = [name for name in all_classes if name in prediction]
+    # Removing from a list while iterating skips the name after each removed one, which lowers some
+    # scores. The benchmark does this, so it stays.
+    for name in named:
+        if name in answer and name != answer:
+            named.remove(name)
+    return 1 / len(named) if answer in named else 0.0
+
+
+def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """The share of the numbers in the prediction that equal the answer as text; an answer of 7.0 is
+    7."""
+    answer = re.sub(r"\.0+$", "", answer)
+    numbers = re.findall(r"\d+", prediction)
+    return numbers.count(answer) / len(numbers) if numbers else 0.0
+
+
+def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """:func:`count` with the number N of the reference's first "Paragraph N" as the answer."""
+    paragraph = re.search(r"Paragraph (\d+)", answer)
+    if paragraph is None:
+        raise InputError(
+            f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.'
+        )
+    return count(prediction, paragraph[1], None)
+
+
+def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+    """Similarity to the prediction's first line that holds no `, # or //; rounded to whole
+    percent."""
+    lines = prediction.lstrip("\n").split("\n")
+    line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
+    # This is fuzzywuzzy's ratio, written out because that package gives other numbers if
+    # python-Levenshtein is installed. Like it, difflib gives 1 for two empty texts and 0 for one,
+    # and depends on the order of its arguments.
+    return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
+
+
+METRICS = {
+    "F1": f1,
+    "ROUGE-L": rouge_l,
+    "classification": classification,
+    "count": count,
+    "retrieval": retrieval,
+    "edit similarity": edit_similarity,
+}
+
+
 def score(
     task: str, prediction: str, answers: list[str], all_classes: list[str] | None = None
 ) -> float:
@@ -171,7 +262,7 @@ def score(
     check_texts([prediction], "the prediction")
     check_texts(answers, "the references")
     check_texts(all_classes or [], "the classes")
-    metric = METRICS[_task(task).metric]
+    metric = METRICS[TASKS[_check(task)].metric]
     if TASKS[task].first_line:
         prediction = prediction.lstrip("\n").split("\n")[0]
     return max((metric(prediction, answer, all_classes) for answer in answers), default=0.0)
@@ -215,7 +306,7 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
     """
     samples = []
     lines = {}
-    for where, row in _rows(_task(task).name, data):
+    for where, row in _rows(_check(task), data):
         sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
@@ -234,10 +325,6 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
 def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     """(where the row is, for messages; the row) for each row of a task's file."""
     if data is None:
-        from eval import (
-            hub,
-        )  # imported here, because it takes two seconds and nothing else needs it
-
         (archive,) = hub.download(HUB, "data.zip", f"give a directory with {task}_e.jsonl instead")
         directory: Path | zipfile.Path = zipfile.Path(archive, "data/")
     else:
@@ -317,9 +404,7 @@ def aggregate(rows: Iterable[dict]) -> dict:
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:
-        scores[bucket(row["length"])].setdefault(_task(row["task"]).name, []).append(
-            100 * row["score"]
-        )
+        scores[bucket(row["length"])].setdefault(_check(row["task"]), []).append(100 * row["score"])
     rng = np.random.default_rng(0)
     tasks = {task: {} for task in TASKS}
     buckets = {}

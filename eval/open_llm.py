@@ -8,11 +8,12 @@ documents.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -20,14 +21,19 @@ from pathlib import Path
 import lm_eval.tasks
 import numpy as np
 import pyarrow.compute
+import torch
+from accelerate.utils.memory import should_reduce_batch_size
 from datasets import Dataset, disable_progress_bars
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.defaults import DEFAULT_OTHER_SEED
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from lm_eval.models.huggingface import HFLM
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError, in_one_line
+from core.huggingface.dynamic import at_length, scale_for
+from eval import special_tokens
+from eval.generation import keeps_tokens, shared_prefix
 from eval.intervals import mean_interval, mean_of_means
-from eval.log_likelihood import SharedPrefixLM
 from eval.open_llm_files import TASKS, Tables, read
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
@@ -249,18 +255,16 @@ def _requests(
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
         if key not in wanted:
-            task.sampler.sample(
-                shots
-            )  # advance the sampler, so that later documents get their usual examples
+            # advance the sampler, so that later documents get their usual examples
+            task.sampler.sample(shots)
             continue
         with _unlike(f"document {key}"):
             doc = task.task_docs[row]
             context = task.fewshot_context(
                 doc, num_fewshot=shots, gen_prefix=task.doc_to_prefix(doc)
             )
-            task.doc_to_target(
-                doc
-            )  # the right answer, which is needed only after the model has read the document
+            # the right answer, which is needed only after the model has read the document
+            task.doc_to_target(doc)
             metadata = (task.config.task, row, task.config.repeats)
             requests = task.construct_requests(doc=doc, ctx=context, metadata=metadata)
         yield key, task, requests
@@ -276,3 +280,144 @@ def _unlike(what: str) -> Iterator[None]:
         raise InputError(
             f"lm-eval cannot read {what} ({reason}); put an intact copy of its file there."
         ) from error
+
+
+# ---- the model
+
+
+class SharedPrefixLM(HFLM):
+    """lm-eval's Hugging Face model, computing a shared prefix only once.
+
+    HFLM reads the whole prompt again for every answer and computes logits at every position. Here a
+    prompt is read once for all its answers, reusing the prefix that it shares with the previous
+    prompt (MMLU's examples, TruthfulQA's preamble), and logits are computed for the answers only.
+    The log-likelihoods are the same up to rounding.
+    """
+
+    def tok_encode(
+        self, string: str, add_special_tokens: bool | None = None, **options
+    ) -> list[int]:
+        """The ids of a text; a tokenizer may have neither BOS nor EOS, whose text HFLM looks for at
+        its beginning."""
+        if self.prefix_token_id is None and add_special_tokens is None:
+            add_special_tokens = True
+        return super().tok_encode(string, add_special_tokens, **options)
+
+    @classmethod
+    def check(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> None:
+        """Refuse an answer to a question that cannot be scored; no model is needed.
+
+        Raises:
+            InputError: the answer has no tokens, or the model has no embedding for one of the
+                tokens.
+        """
+        alone = cls.__new__(cls)
+        alone.tokenizer = tokenizer
+        alone.add_bos_token = None
+        alone.custom_prefix_token_id = None
+        before, after = alone._encode_pair(context, continuation)
+        if not after:
+            raise InputError(
+                f"the answer {continuation!r} adds no token to the question's; leave it out."
+            )
+        special_tokens.check_ids(
+            tokenizer, before + after, f"the answer {continuation!r} or its question"
+        )
+
+    @torch.inference_mode()
+    def _loglikelihood_tokens(
+        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
+    ) -> list[tuple[float, bool]]:
+        """For each request (strings, context, continuation): (log-likelihood in nats, whether it is
+        the greedy one)."""
+        by_scale = defaultdict(lambda: defaultdict(list))
+        longest = defaultdict(int)
+        for i, (strings, context, continuation) in enumerate(requests):
+            if not 0 < len(continuation) <= self.max_length:
+                raise InputError(
+                    f"the answer {strings[1]!r} has {len(continuation)} tokens, and the model "
+                    f"scores 1 to "
+                    f"{self.max_length}; leave it out."
+                )
+            # A text that is too long loses its beginning, and its last token is never read.
+            kept = (context + continuation)[-(self.max_length + 1) :]
+            scale = scale_for(self.model, len(kept) - 1)
+            by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
+            longest[scale] = max(longest[scale], len(kept) - 1)
+        answers = {}
+        for scale, by_context in by_scale.items():
+            with at_length(self.model, longest[scale]):
+                answers |= self._answers(by_context)
+        return [answers[i] for i in range(len(requests))]
+
+    def _answers(self, by_context: dict[tuple[int, ...], list]) -> dict[int, tuple[float, bool]]:
+        """{request: (log-likelihood, whether greedy)} for {context: [(request, continuation)]} of
+        one RoPE scale."""
+        answers = {}
+        shares = keeps_tokens(self.model)
+        # Full layers even for sliding-window attention, as only those can be cropped; the mask
+        # applies the window.
+        cache = DynamicCache()
+        held = tuple[int, ...]()
+        for context in sorted(by_context):  # neighbours share the longest prefixes
+            # The last token's logits score the first of the answer, so it is read with them.
+            stem = context[:-1] if shares else ()
+            shared = shared_prefix(held, stem)
+            if shared:
+                cache.crop(shared - len(held))
+            else:
+                cache = DynamicCache() if shares else None
+            if shared < len(stem):
+                self.model(
+                    self._tensor([stem[shared:]]),
+                    past_key_values=cache,
+                    use_cache=True,
+                    logits_to_keep=1,
+                )
+            held = stem
+            # least padding
+            group = sorted(by_context[context], key=lambda request: len(request[1]))
+            while group:
+                try:
+                    answers |= self._score(context[len(stem) :], group[: self.batch_size], cache)
+                except RuntimeError as error:
+                    if self.batch_size == 1 or not should_reduce_batch_size(error):
+                        raise
+                    # permanently: the next prompt is about as long
+                    self.batch_size_per_gpu = self.batch_size // 2
+                else:
+                    group = group[self.batch_size :]
+        return answers
+
+    def _score(
+        self, rest: tuple, batch: list[tuple[int, list[int]]], cache: DynamicCache | None
+    ) -> dict[int, tuple]:
+        """{request: (log-likelihood, whether greedy)} for answers to the cached prompt and the
+        `rest` of its tokens."""
+        width = len(batch[-1][1])
+        # Padding comes after the answer, where causal attention hides it.
+        inputs = self._tensor(
+            [[*rest, *answer[:-1]] + [0] * (width - len(answer)) for _, answer in batch]
+        )
+        branches = copy.deepcopy(cache)
+        if branches is not None:
+            branches.batch_repeat_interleave(len(batch))
+        how = {
+            "past_key_values": branches,
+            "use_cache": branches is not None,
+            "logits_to_keep": width,
+        }
+        logits = self.model(inputs, **how).logits
+        log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
+        scores = {}
+        for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
+            tokens = self._tensor(answer)
+            scored = scored[: len(answer)]
+            scores[i] = (
+                float(scored.gather(1, tokens[:, None]).sum()),
+                bool((scored.argmax(-1) == tokens).all()),
+            )
+        return scores
+
+    def _tensor(self, tokens: Sequence) -> torch.Tensor:
+        return torch.tensor(tokens, dtype=torch.long, device=self.device)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from core.errors import DoesNotFit, InputError
 
@@ -24,27 +23,7 @@ QUESTION = f"\nWhat is the pass key?{BEGUN}"
 MAX_NEW_TOKENS = 12
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One prompt.
-
-    Attributes:
-        key: names the sample, "length/depth/seed".
-        prompt: the text.
-        tokens: its exact length in the tokens that the model reads, special ones (LLaMA2's <s>)
-            included.
-        depth: where the key stands, 0 (first) … 1 (last), as a share of the fillers.
-        answer: the five digits.
-    """
-
-    key: str
-    prompt: str
-    tokens: int
-    depth: float
-    answer: str
-
-
-def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, seed: int) -> Sample:
+def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, seed: int) -> dict:
     """The longest prompt of at most `length` tokens, answer included, with the key at `depth`.
 
     The digits depend on (length, depth, seed) alone, so a grid of samples can grow without changing
@@ -53,7 +32,13 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
     Args:
         encode: from a prompt to the token ids that the model reads, such as a tokenizer's own
             `encode`.
-        length, depth, seed: of the grid; the depth is a share, from 0 (first) to 1 (last).
+        length, depth, seed: of the grid; the depth is a share of the fillers, from 0 (first) to 1
+            (last).
+
+    Returns:
+        "key" (names the sample, "length/depth/seed"), "prompt" (the text), "tokens" (its exact
+        length in the tokens that the model reads, special ones such as LLaMA2's <s> included),
+        "depth", and "answer" (the five digits).
 
     Raises:
         DoesNotFit: the length has no room for one filler.
@@ -76,9 +61,8 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
 
     room = length - MAX_NEW_TOKENS
     shortest = tokens(0)
-    fillers = max(
-        (room - shortest) // max(tokens(1) - shortest, 1), 0
-    )  # nearly; the exact number is near
+    # nearly; the exact number is near
+    fillers = max((room - shortest) // max(tokens(1) - shortest, 1), 0)
     while fillers and tokens(fillers) > room:
         fillers -= 1
     while (longer := tokens(fillers + 1)) <= room:
@@ -92,7 +76,13 @@ def sample(encode: Callable[[str], Sequence[int]], length: int, depth: float, se
             f"a passkey prompt does not fit in {length} tokens; the shortest takes "
             f"{tokens(1) + MAX_NEW_TOKENS}."
         )
-    return Sample(f"{length}/{depth:g}/{seed}", prompt(fillers), tokens(fillers), depth, answer)
+    return {
+        "key": f"{length}/{depth:g}/{seed}",
+        "prompt": prompt(fillers),
+        "tokens": tokens(fillers),
+        "depth": depth,
+        "answer": answer,
+    }
 
 
 def score(prediction: str, answer: str) -> float:

@@ -93,16 +93,19 @@ def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     """
     rows = []
     for length in lengths:
-        windows = [value for key, value in values.items() if key.rsplit("/", 2)[1] == str(length)]
-        sums, counts = (
-            np.array([value[name] for value in windows], dtype=np.float64)
-            for name in ("sum", "tokens")
-        )
-        token = np.exp(resampled_ratio(sums, counts))
-        window = np.exp(resampled_ratio(sums / counts, np.ones(len(windows))))
+        of_length = [value for key, value in values.items() if key.split("/")[-2] == str(length)]
+        count = len(of_length)
+        sums = np.array([value["sum"] for value in of_length], dtype=np.float64)
+        tokens = np.array([value["tokens"] for value in of_length], dtype=np.float64)
+        by_token = np.exp(resampled_ratio(sums, tokens))
+        by_window = np.exp(resampled_ratio(sums / tokens, np.ones(count)))
         rows.append(
-            {"length": length, "windows": len(windows), "tokens": int(counts.sum())}
-            | {"token": resampled_interval(np.exp(sums.sum() / counts.sum()), token, len(windows))}
-            | {"window": resampled_interval(np.exp((sums / counts).mean()), window, len(windows))}
+            {
+                "length": length,
+                "windows": count,
+                "tokens": int(tokens.sum()),
+                "token": resampled_interval(np.exp(sums.sum() / tokens.sum()), by_token, count),
+                "window": resampled_interval(np.exp((sums / tokens).mean()), by_window, count),
+            }
         )
     return rows

@@ -1,54 +1,64 @@
 """RULER (Hsieh et al., 2024): 13 synthetic long-context tasks, generated and scored by NVIDIA's own
 package.
 
-Prompts come from eval/ruler_scripts.py, which is not thread-safe.
+The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are
+scripts that are meant to be started once per task, and each loads a tokenizer and six million
+words. Here they run unmodified in this process, with the caller's tokenizer, and give the same
+samples (tests/eval/test_ruler.py compares them with the package's own entry point). Nothing is
+downloaded and no file is left behind.
+
+Not thread-safe: a script uses sys.argv and the global random generators, which are restored
+afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
+import random
+import sys
+import tempfile
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.abc import Loader
+from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from core.errors import DoesNotFit, InputError
-from eval import ruler_scripts as scripts
 from eval.intervals import accuracy_interval
 
-
-@dataclass(frozen=True)
-class Task:
-    """A RULER task: the tokens to generate (greedily), and the metric.
-
-    The metric "all" is the share of the references that the answer holds; "part" is whether it
-    holds any of them.
-    """
-
-    name: str
-    tokens_to_generate: int
-    metric: str
+PACKAGE = "long_context_eval"
+# a script shrinks a prompt until it fits, endlessly if none does; this is far more than it ever
+# needs
+TRIES = 200
 
 
-TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        Task("niah_single_1", 128, "all"),
-        Task("niah_single_2", 128, "all"),
-        Task("niah_single_3", 128, "all"),
-        Task("niah_multikey_1", 128, "all"),
-        Task("niah_multikey_2", 128, "all"),
-        Task("niah_multikey_3", 128, "all"),
-        Task("niah_multivalue", 128, "all"),
-        Task("niah_multiquery", 128, "all"),
-        Task("vt", 30, "all"),
-        Task("cwe", 120, "all"),
-        Task("fwe", 50, "all"),
-        Task("qa_1", 32, "part"),
-        Task("qa_2", 32, "part"),
-    )
+# The tokens that each task generates, greedily.
+TASKS = {
+    "niah_single_1": 128,
+    "niah_single_2": 128,
+    "niah_single_3": 128,
+    "niah_multikey_1": 128,
+    "niah_multikey_2": 128,
+    "niah_multikey_3": 128,
+    "niah_multivalue": 128,
+    "niah_multiquery": 128,
+    "vt": 30,
+    "cwe": 120,
+    "fwe": 50,
+    "qa_1": 32,
+    "qa_2": 32,
 }
-
+# These ask for any of the references. The score of all others is the share of the references that
+# the answer holds.
+QUESTIONS = ("qa_1", "qa_2")
 
 Encode = Callable[[str], Sequence[int]]
 
@@ -82,23 +92,21 @@ def samples(
         DoesNotFit: the length is too short for the task with this tokenizer.
         InputError: a package is missing, or there are fewer questions than `count`.
     """
-    spec = TASKS[task]
+    generated = TASKS[task]
     encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
     try:
-        samples = _samples_within(length, spec, tokenizer, count, seed, encode)
+        samples = _samples_within(length, task, tokenizer, count, seed, encode)
         budget = length
-        while over := [
-            s["index"] for s in samples if s["length"] + spec.tokens_to_generate > length
-        ]:
-            budget -= spec.tokens_to_generate
-            shorter = _samples_within(budget, spec, tokenizer, count, seed, encode)
+        while over := [s["index"] for s in samples if s["length"] + generated > length]:
+            budget -= generated
+            shorter = _samples_within(budget, task, tokenizer, count, seed, encode)
             for index in over:
                 samples[index] = shorter[index]
         return samples
-    except scripts.TooShort:
+    except _TooShort:
         raise DoesNotFit(
             f"RULER's {task} does not fit in {length} tokens with this tokenizer, the "
-            f"{spec.tokens_to_generate} "
+            f"{generated} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
     except ModuleNotFoundError as error:
@@ -108,17 +116,17 @@ def samples(
 
 
 def _samples_within(
-    budget: int, task: Task, tokenizer, count: int, seed: int, encode: Encode
+    budget: int, task: str, tokenizer, count: int, seed: int, encode: Encode
 ) -> list[dict]:
-    """The samples that the script makes for a length of `budget` tokens; scripts.TooShort if there
+    """The samples that the script makes for a length of `budget` tokens; _TooShort if there
     are none."""
-    rows = scripts.generate(task.name, budget, task.tokens_to_generate, tokenizer, count, seed)
+    rows = run_script(task, budget, TASKS[task], tokenizer, count, seed)
     # A script may run even if there is no room for what it asks about.
-    if task.metric == "all" and not all(
+    if task not in QUESTIONS and not all(
         row["outputs"] and all(reference in row["input"] for reference in row["outputs"])
         for row in rows
     ):
-        raise scripts.TooShort
+        raise _TooShort
     return [
         {
             # ours, because some versions of the needle script write the needle's place here
@@ -133,14 +141,14 @@ def _samples_within(
 
 def parted(task: str, prompt: str) -> tuple[str, str]:
     """A prompt's question, and the beginning of the answer with which it ends."""
-    constants = scripts.module("data.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
+    constants = module("data.synthetic.constants").TASKS[recipes()[task]["task"]]
     cut = prompt.rindex(constants["answer_prefix"].partition("{")[0])
     return prompt[:cut], prompt[cut:]
 
 
 def score(task: str, prediction: str, references: list[str]) -> float:
     """The package's metric for one sample, 0 … 1; it ignores case."""
-    metrics = scripts.module("eval.synthetic.constants").TASKS[scripts.recipes()[task]["task"]]
+    metrics = module("eval.synthetic.constants").TASKS[recipes()[task]["task"]]
     # The package turns control characters into line ends before it scores.
     printable = "".join(
         "\n" if character < " " else character for character in prediction.strip()
@@ -198,3 +206,261 @@ def _percent(scores: list[list[np.ndarray]]) -> dict:
     values = np.concatenate([group for groups in scores for group in groups])
     interval = accuracy_interval(values, np.concatenate(weights))
     return {key: value if key == "n" else 100 * value for key, value in interval.items()}
+
+
+# ---- the package's scripts
+
+
+class _TooShort(Exception):
+    """No prompt of the task fits."""
+
+
+def run_script(
+    recipe: str, length: int, generated: int, tokenizer, count: int, seed: int
+) -> list[dict]:
+    """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other
+    fields.
+
+    Args:
+        recipe: a key of :func:`recipes`.
+        length: the tokens of prompt and answer together.
+        generated: the tokens of the answer.
+        tokenizer: a Hugging Face tokenizer.
+        count: how many rows.
+        seed: seeds the script's random generators.
+
+    Raises:
+        _TooShort: no prompt fits in `length` tokens.
+        ModuleNotFoundError: a package is missing.
+        InputError: too many questions.
+    """
+    script_name = recipes()[recipe]["task"]
+    options = recipes()[recipe]["args"]
+    texts = module("data.synthetic.constants").TASKS[script_name]
+    template = texts["template"] + texts["answer_prefix"]
+    # freq_words_extraction makes up length // 50 words and needs four of them.
+    least = 200 if script_name == "freq_words_extraction" else 0
+    if length < max(least, len(tokenizer.tokenize(template)) + generated):
+        raise _TooShort
+
+    arguments = {
+        "save_name": recipe,
+        "tokenizer_path": "",
+        "max_seq_length": length,
+        "tokens_to_generate": generated,
+        "num_samples": count,
+        "random_seed": seed,
+        "template": template,
+        **options,
+    }
+    supervisor = _Supervisor(tokenizer)
+    with tempfile.TemporaryDirectory() as directory, _process_state():
+        script = _load(script_name, arguments | {"save_dir": directory}, supervisor)
+        questions = getattr(script, "QAS", None)
+        if questions is not None and count > len(questions):
+            raise InputError(
+                f"RULER's {recipe} has {len(questions)} questions; ask for no more than that."
+            )
+        return supervisor.run(script)
+
+
+class _Supervisor:
+    """Replaces a script's tokenizer, and ends retries that would never succeed.
+
+    A script makes a sample smaller and smaller until it fits, and catches every exception
+    meanwhile, even Ctrl-C. If that does not end, this gives the script an empty text, which fits,
+    and `stopped` holds the reason.
+    """
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+        self.stopped: BaseException | None = None
+        self.tries: int | None = (
+            None  # for the current sample; None while the script searches for a size that fits
+        )
+        self.characters = self.tokens = (
+            0  # of the longest text but those that are not twice as long
+        )
+
+    def run(self, script: Any) -> list[dict]:
+        """The rows that the script would have written to its file."""
+        rows: list[dict] = []
+        self.make = script.generate_input_output
+        script.generate_input_output = self.generate_input_output
+        script.write_manifest = lambda file, written: rows.extend(written)
+        script.tqdm = self.each
+        with contextlib.redirect_stdout(io.StringIO()):
+            try:
+                script.main()
+            except Exception:
+                if self.stopped is None:
+                    raise
+        if self.stopped is not None:
+            raise self.stopped
+        return rows
+
+    def each(self, indices: Iterable[int]) -> Iterator[int]:
+        """Replaces the script's progress bar, to know when a sample begins."""
+        for index in indices:
+            self.tries = 0
+            yield index
+        self.tries = None
+
+    def generate_input_output(self, *arguments, **options) -> tuple:
+        """Replaces the script's function of this name, which makes a prompt of a given size and its
+        references."""
+        if self.tries is not None:
+            self.tries += 1
+            if self.tries > TRIES and self.stopped is None:
+                self.stopped = _TooShort()
+            if self.stopped is not None:
+                return "", []
+            # The size is the last argument (except in vt, which fails by itself). An essay needs at
+            # least one word.
+            if arguments[-1] < 1:
+                raise ValueError("nothing to hide the needle in")
+        try:
+            return self.make(*arguments, **options)
+        except KeyboardInterrupt as interrupt:
+            if self.tries is None:
+                raise
+            self.stopped = interrupt
+            return "", []
+
+    def text_to_tokens(self, text: str) -> range:
+        """Replaces the package's tokenizer; the scripts only use the number of tokens."""
+        try:
+            tokens = len(self.tokenizer.tokenize(text))
+            if len(text) > 2 * self.characters:
+                if tokens <= self.tokens:  # a script would lengthen the text endlessly
+                    raise InputError(
+                        "a longer prompt has no more tokens with this tokenizer; give another one."
+                    )
+                self.characters = len(text)
+                self.tokens = tokens
+            return range(tokens)
+        except BaseException as error:
+            if self.tries is None:
+                raise
+            self.stopped = error
+            return range(0)
+
+
+_STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")
+
+
+def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
+    """Execute a script's top level as if it had been started with these arguments."""
+    tokenizers: Any = ModuleType("tokenizer")
+    tokenizers.select_tokenizer = lambda kind, path: supervisor
+    # Started as scripts, some import their neighbours as top-level modules.
+    neighbours = (module("data.synthetic.constants"), tokenizers, tokenizers)
+    sys.modules.update(zip(_STAND_INS, neighbours, strict=True))
+    sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
+
+    spec = importlib.util.spec_from_file_location(
+        f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py"
+    )
+    assert spec and spec.loader  # always there for a .py file
+    script = importlib.util.module_from_spec(spec)
+    if name == "niah":
+        _load_niah(spec.loader, script)
+    else:
+        spec.loader.exec_module(script)
+    return script
+
+
+def _load_niah(loader: Loader, script: Any) -> None:
+    """Load the needle script without its list of six million words, which takes 9 seconds and 0.9
+    GB."""
+    from wonderwords import random_word
+
+    _find_sentence_model()
+    read = random_word._get_words_from_text_file
+    random_word._get_words_from_text_file = lambda file: []
+    try:
+        loader.exec_module(script)
+    finally:
+        random_word._get_words_from_text_file = read
+    script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
+    # every sample splits the same essay
+    script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)
+
+
+class _Words(Sequence):
+    """All "adjective-noun" words, sorted and without repetition, each made only when it is
+    needed."""
+
+    def __init__(self, adjectives: Iterable[str], nouns: Iterable[str]):
+        nouns = sorted(set(nouns))
+        blocks: dict[str, list[str]] = {}  # words with the same start are adjacent in sorted order
+        head = None
+        for prefix in sorted({f"{adjective}-" for adjective in adjectives}):
+            if head is None or not prefix.startswith(head):
+                head = prefix
+                blocks[head] = nouns
+            else:  # "blue-eyed-" sorts among "blue-"
+                tail = prefix.removeprefix(head)
+                blocks[head] = sorted({*blocks[head], *(tail + noun for noun in nouns)})
+        self._blocks = list(blocks.items())
+        self._ends = list(accumulate(len(tails) for _, tails in self._blocks))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        block = bisect_right(self._ends, index)
+        head, tails = self._blocks[block]
+        return head + tails[index - self._ends[block]]  # counted back from the block's end
+
+
+def _find_sentence_model() -> None:
+    """Let NLTK find punkt_tab, its model of English sentences, in a package that carries the
+    official copy."""
+    import nltk
+
+    spec = importlib.util.find_spec("llama_index")  # a namespace: none of the package's code runs
+    for directory in (spec and spec.submodule_search_locations) or ():
+        carried = str(Path(directory) / "core/_static/nltk_cache")
+        if carried not in nltk.data.path:
+            nltk.data.path.append(carried)
+    try:
+        nltk.data.find("tokenizers/punkt_tab/english/")
+    except LookupError:
+        raise ModuleNotFoundError(name="llama-index-core, for NLTK's punkt_tab") from None
+
+
+@cache
+def recipes() -> dict[str, dict]:
+    """The package's own list of tasks: by name, the script ("task") and its arguments ("args")."""
+    import yaml
+
+    return yaml.safe_load((folder() / "synthetic.yaml").read_text(encoding="utf-8"))
+
+
+def folder() -> Path:
+    """Where the package keeps scripts and data."""
+    return Path(str(module("data").__file__)).parent.parent
+
+
+def module(name: str) -> ModuleType:
+    """A module of the package."""
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+@contextlib.contextmanager
+def _process_state() -> Iterator[None]:
+    """Restore what a script changes in this process: arguments, module search, the global random
+    generators."""
+    state, legacy_state = random.getstate(), np.random.get_state()
+    argv, path = sys.argv, sys.path[:]
+    modules = {name: sys.modules[name] for name in _STAND_INS if name in sys.modules}
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(legacy_state)
+        sys.argv, sys.path[:] = argv, path
+        for name in _STAND_INS:
+            sys.modules.pop(name, None)
+        sys.modules.update(modules)

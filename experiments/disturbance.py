@@ -20,9 +20,14 @@ import numpy as np
 from core import rope
 from core.angles import angle_distribution
 from core.discovery import later
-from core.disturbance import EPSILON, disturbance, select_interpolated
+from core.disturbance import (
+    EPSILON,
+    angle_distribution_float32,
+    disturbance,
+    inv_freq_float32,
+    select_interpolated,
+)
 from core.geometry import RopeGeometry
-from core.released_code import angle_distribution_float32, inv_freq_float32
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import Model

@@ -10,8 +10,7 @@ longer than the window minus 500 tokens are cut in the middle.
 
 from __future__ import annotations
 
-from eval import hub, longbench
-from eval.request import Request
+from eval import Request, hub, longbench
 from experiments.kit import command_line, records
 from experiments.kit.command_line import (
     count,
@@ -79,10 +78,11 @@ class LongBenchE(Generation):
         return self.prompts(samples, settings, **revision)
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
-        task = longbench.TASKS[key.split("/")[0]]
+        name = key.split("/")[0]
+        task = longbench.TASKS[name]
         room = (self.arguments.window or context_length) - self.arguments.margin
         prompt = longbench.truncate_middle(
-            self.base.tokenizer, longbench.prompt(task.name, sample), room
+            self.base.tokenizer, longbench.prompt(name, sample), room
         )
         line_feed = self.base.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(

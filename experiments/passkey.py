@@ -12,9 +12,8 @@ import functools
 import itertools
 from collections import defaultdict
 
-from eval import passkey
+from eval import Request, passkey
 from eval.intervals import accuracy_interval
-from eval.request import Request
 from experiments.kit import command_line
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Prepared
@@ -43,7 +42,7 @@ class Passkey(Generation):
         def of_length(length: int) -> dict[str, dict]:
             grid = itertools.product(depths, range(given.keys))
             samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
-            return {sample.key: vars(sample) for sample in samples}
+            return {sample["key"]: sample for sample in samples}
 
         fitting = self.that_fit("--lengths", lengths, of_length)
         settings = {"lengths": list(fitting), "depths": depths, "keys": given.keys}

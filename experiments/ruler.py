@@ -14,8 +14,7 @@ import functools
 
 from core import files
 from core.errors import check_choice
-from eval import ruler
-from eval.request import Request
+from eval import Request, ruler
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared
@@ -84,9 +83,7 @@ class Ruler(Generation):
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = key.split("/")[1]
-        return Request(
-            key, self._encoded(task, sample["prompt"]), ruler.TASKS[task].tokens_to_generate
-        )
+        return Request(key, self._encoded(task, sample["prompt"]), ruler.TASKS[task])
 
     def _encoded(self, task: str, prompt: str) -> tuple[int, ...]:
         _, begun = ruler.parted(task, prompt)

@@ -12,7 +12,7 @@ from analysis.metrics import ALL, Passkeys, passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS, Setting, default_of, methods, seed_count
-from core import roles
+from core import ORIGINAL, PROPOSED, TIME_REFERENCE
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
 
 INTERVALS = (
@@ -100,7 +100,7 @@ def ruler(results: Results) -> Table:
 
 def time_cost(results: Results) -> Table:
     """Table 9: time of a training step and of a forward pass."""
-    reference = methods()[roles.TIME_REFERENCE].title
+    reference = methods()[TIME_REFERENCE].title
     caption = (
         f"Time of a training step and of a forward pass, relative to {reference}. Measured rows "
         "are the median over rounds, with a 95 % interval in brackets; every round times every "
@@ -254,7 +254,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     symbol = SYMBOLS[option]
     measured = list(ablations(results, experiment, option, default_of(option)))
     if not measured:
-        options = f"--method {roles.PROPOSED} --{option.replace('_', '-')} N"
+        options = f"--method {PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {symbol} by {experiment}", experiment, options)
     blocks = []
     for model, published_rows in published.rows(name).items():
@@ -303,7 +303,7 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     The unextended model, which no s changes, is one line where it can be.
     """
     most = max((len(row.seeds) for row in rows.rows), default=0)
-    plain = [row for row in rows.rows if row.setting.method == roles.ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == ORIGINAL]
     once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
     labelled = []
     for row in rows.rows:

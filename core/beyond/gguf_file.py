@@ -26,13 +26,14 @@ from ..geometry import RopeGeometry, RopeScaling
 FREQS = "rope_freqs.weight"
 # Which architecture takes which scaling; tried on a small random model of each with
 # llama-cpp-python 0.3.36.
+# By rope_freqs.weight; "llama" has Mistral, too.
 TAKES_ANY = (
     "llama",
     "granite",
     "granitemoe",
     "arcee",
     "exaone4",
-)  # by rope_freqs.weight; "llama" has Mistral, too
+)
 TAKES_LISTS = ("phi3",)  # by rope_factors_long.weight and rope_factors_short.weight
 # These take only a common divisor, another base or YaRN; given a tensor of factors, they do not
 # load. Left out is deepseek2, whose divisor and YaRN change the scale of the attention, too.

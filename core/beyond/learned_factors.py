@@ -63,12 +63,10 @@ class Factors:
             torch.tensor(x, dtype=torch.float32) for x in (np.log(start), units)
         )
         exponents = torch.arange(0, geometry.head_dim, 2).float() / geometry.head_dim
-        scaled = torch.tensor(
-            geometry.of_base / geometry.inv_freq, dtype=torch.float32
-        )  # 1 where RoPE is plain
-        self._inverse = (
-            scaled * geometry.base**exponents
-        )  # 1/θ_i, rounded as in transformers' longrope
+        # 1 where RoPE is plain
+        scaled = torch.tensor(geometry.of_base / geometry.inv_freq, dtype=torch.float32)
+        # 1/θ_i, rounded as in transformers' longrope
+        self._inverse = scaled * geometry.base**exponents
         self._before = geometry.attention_factor
         self.moves = torch.zeros(geometry.pairs + 1, requires_grad=True)
 
@@ -110,16 +108,14 @@ class LearnedRotaryEmbedding(nn.Module):
         self.stock = stock
         self.factors = factors
         self._prefix = "" if layers is None else f"{layers}_"
-        self._compute = inspect.unwrap(
-            type(stock).forward
-        )  # without its no_grad and its choice of frequencies
+        # without its no_grad and its choice of frequencies
+        self._compute = inspect.unwrap(type(stock).forward)
 
     def forward(self, x: torch.Tensor, *arguments, **keywords):
         """The stock embedding's result, computed from the learned values."""
         learned = copy.copy(self.stock)
-        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(
-            x.device
-        )  # found before the buffer
+        # found before the buffer
+        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(x.device)
         vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(
             x.device
         )
@@ -169,9 +165,8 @@ def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.dev
             if total.requires_grad
             else torch.zeros(1)
         )
-    stopped = torch.nn.functional.pad(
-        rotary.factors.inv_freq < 1e-20, (0, 1)
-    )  # for good, as CoPE does
+    # for good, as CoPE does
+    stopped = torch.nn.functional.pad(rotary.factors.inv_freq < 1e-20, (0, 1))
     if not (gradient.bool() | stopped).all():
         raise InputError(
             f"{type(rotary.stock).__name__} does not compute from its inverse frequencies alone; "

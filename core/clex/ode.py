@@ -57,7 +57,8 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
             f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} "
             f"pairs."
         )
-    up, down = up.cpu().double(), down.cpu().double()
+    up = up.cpu().double()
+    down = down.cpu().double()
     start = torch.from_numpy(np.log(geometry.inv_freq))
     slope = -2 * torch.arange(geometry.pairs, dtype=torch.float64) / (geometry.head_dim - 2)
     hidden = _RungeKutta.apply(up @ down, 2 * up @ start, 2 * up @ slope, float(t))
@@ -78,12 +79,12 @@ class _RungeKutta(torch.autograd.Function):
     ) -> torch.Tensor:
         steps = math.ceil((t - 1) / STEP - 1e-9)
         step = (t - 1) / max(steps, 1)
-        log_alpha = np.log(
-            1 + step * np.arange(2 * steps + 1)
-        )  # at both ends and the middle of every step
+        # at both ends and the middle of every step
+        log_alpha = np.log(1 + step * np.arange(2 * steps + 1))
         drive = p.detach().numpy() + log_alpha[:, None] * q.detach().numpy()
         m = matrix.detach().numpy()
-        half, whole = m * (step / 2), m * step
+        half = m * (step / 2)
+        whole = m * step
 
         stages = np.empty((steps, 4, len(m)))
         v = np.zeros(len(m))
@@ -103,16 +104,17 @@ class _RungeKutta(torch.autograd.Function):
     def backward(ctx, gradient: torch.Tensor):
         m, step, log_alpha, stages = ctx.saved
         steps = len(stages)
-        half, whole = m.T * (step / 2), m.T * step
-        direct = (
-            step * gradient.numpy()
-        )  # S is the sum of the steps' increments, so each receives this gradient
+        half = m.T * (step / 2)
+        whole = m.T * step
+        # S is the sum of the steps' increments, so each receives this gradient
+        direct = step * gradient.numpy()
         slopes = 1 - stages**2
 
         inner = np.empty_like(stages)  # the gradient with respect to the argument of each tanh
         of_v = np.zeros((steps + 1, len(m)))  # the gradient with respect to v after each step
         for i in reversed(range(steps)):
-            g, d = inner[i], slopes[i]
+            g = inner[i]
+            d = slopes[i]
             increment = direct + whole @ of_v[i + 1]
             outer = increment / 6
             np.multiply(d[3], outer, out=g[3])
@@ -125,6 +127,5 @@ class _RungeKutta(torch.autograd.Function):
         g = inner.transpose(1, 0, 2)
         of_m = of_v[1:].T @ (step * np.einsum("k,knh->nh", _WEIGHTS, k))
         of_m += g[1].T @ k[0] * (step / 2) + g[2].T @ k[1] * (step / 2) + g[3].T @ k[2] * step
-        begin, middle, end = log_alpha[:-1:2], log_alpha[1::2], log_alpha[2::2]
-        of_q = begin @ g[0] + middle @ (g[1] + g[2]) + end @ g[3]
+        of_q = log_alpha[:-1:2] @ g[0] + log_alpha[1::2] @ (g[1] + g[2]) + log_alpha[2::2] @ g[3]
         return *(torch.from_numpy(x) for x in (of_m, inner.sum((0, 1)), of_q)), None

@@ -4,7 +4,7 @@ evaluation."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -30,9 +30,8 @@ class ClexRotaryEmbedding(nn.Module):
             as NTK-aware scaling.
         max_factor: the largest t, in training and in evaluation.
         pinned: the t of every forward pass in evaluation; None to take it from the length.
-        drawn: gives every row of a training pass its own t and positions; its argument is a
-            function that makes one draw from a generator. None for one draw per pass, from torch's
-            global generator.
+        drawn: from the length of a training pass to a draw for every row of it. None for one draw
+            per pass, from torch's global generator.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class ClexRotaryEmbedding(nn.Module):
         # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
         nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
         self.pinned: int | None = None
-        self.drawn: Callable[[Callable[[torch.Generator], Draw]], list[Draw]] | None = None
+        self.drawn: Callable[[int], list[Draw]] | None = None
         self._solved: tuple = (None, {})
 
     def forward(
@@ -62,9 +61,7 @@ class ClexRotaryEmbedding(nn.Module):
             # This is the sequence's length; with padding or packed documents, positions are
             # smaller.
             length = max(position_ids.shape[-1], int(position_ids.max()) + 1)
-            draws = (
-                self.drawn(lambda of: self.draw(length, of)) if self.drawn else [self.draw(length)]
-            )
+            draws = self.drawn(length) if self.drawn else [self.draw(length)]
             solved = {t: ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
             inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
             positions = torch.stack([positions for _, positions in draws]).to(x.device)
@@ -88,14 +85,10 @@ class ClexRotaryEmbedding(nn.Module):
         """
         t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
         times = max(1, length // self.geometry.context_length)
-        inner = (
-            1
-            + torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
-            .sort()
-            .values
-        )
-        ends = torch.tensor([0.0]), torch.tensor([float(t * length // times - 1)])
-        return t, torch.cat([ends[0], inner.float() / times, ends[1]])[:length]
+        drawn = torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
+        inner = (1 + drawn.sort().values).float() / times
+        last = torch.tensor([float(t * length // times - 1)])
+        return t, torch.cat([torch.zeros(1), inner, last])[:length]
 
     def factor_at(self, length: int) -> int:
         """t = ⌈length / L⌉, at most max_factor."""
@@ -108,8 +101,8 @@ class ClexRotaryEmbedding(nn.Module):
     def factor(self, position_ids: torch.Tensor) -> int:
         """The t of a forward pass in evaluation; InputError if keys in a cache were computed at
         another."""
-        first, last = int(position_ids.min()), int(position_ids.max())
-        t = self.pinned or self.factor_at(last + 1)
+        first = int(position_ids.min())
+        t = self.pinned or self.factor_at(int(position_ids.max()) + 1)
         if first and not self.pinned and self.factor_at(first) != t:
             raise InputError(
                 "a cached text outgrows CLEX's scale; set one for all of it by "
@@ -126,9 +119,8 @@ class ClexRotaryEmbedding(nn.Module):
             solutions = {}
             self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
         if t not in solutions:
-            solutions[t] = (
-                ode.solve(self.up, self.down, self.geometry, t).float().to(self.up.device)
-            )
+            solved = ode.solve(self.up, self.down, self.geometry, t)
+            solutions[t] = solved.float().to(self.up.device)
         return solutions[t]
 
     def scaling(self, factor: float) -> RopeScaling:
@@ -147,41 +139,6 @@ class ClexRotaryEmbedding(nn.Module):
     def _apply(self, fn, recurse=True):
         self._solved = (None, {})
         return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
-
-
-class Draws:
-    """The random draws of a run's samples, by each sample's place in the data.
-
-    Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone:
-    not on which process computes it, how many samples share its batch, or where the run was
-    resumed. Every process generates the draws of all samples in order, which costs a millisecond or
-    two each.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._kept: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
-        self._begin()
-
-    def _begin(self) -> None:
-        self._generator = torch.Generator().manual_seed(self._seed)
-        self._next = 0
-        # Single-process runs once drew from torch's global generator, after the data loader. This
-        # keeps their draws.
-        torch.empty((), dtype=torch.int64).random_(generator=self._generator)
-
-    def of(self, samples: Sequence[int], draw: Callable[[torch.Generator], Draw]) -> list[Draw]:
-        """The draws of these samples, made by `draw`; all samples of a run have the same length."""
-        if not self._kept.keys() >= set(samples):
-            if min(samples) < self._next:
-                self._begin()
-            self._kept = {}
-            for index in range(self._next, max(samples) + 1):
-                drawn = draw(self._generator)
-                if index in samples:
-                    self._kept[index] = drawn
-            self._next = max(samples) + 1
-        return [self._kept[index] for index in samples]
 
 
 def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

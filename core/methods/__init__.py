@@ -1,8 +1,7 @@
 """The methods: importing this registers the paper's in its order, then those of
 core/beyond/methods, if it is there."""
 
-# isort: off
-from . import pi, yarn, clex, dprope  # noqa: F401
 from .. import discovery
+from . import paper  # noqa: F401  (registers the paper's, which come first)
 
 discovery.modules(__name__.rpartition(".")[0], "beyond.methods")

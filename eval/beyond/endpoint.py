@@ -26,7 +26,7 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from core.errors import InputError, NonFiniteError, in_one_line
-from eval.request import Request
+from eval import Request
 
 # By the owner that a server states of its models.
 SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
@@ -180,9 +180,8 @@ class Endpoint:
             InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
-        requests = sorted(
-            requests, key=lambda request: request.prompt
-        )  # neighbours share prefixes, which servers keep
+        # neighbours share prefixes, which servers keep
+        requests = sorted(requests, key=lambda request: request.prompt)
         pool = ThreadPoolExecutor(AT_ONCE)
         try:
             for done in as_completed(

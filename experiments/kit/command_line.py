@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from core import files, roles, rope
+from core import SYMBOLS, files, rope
 from core.errors import InputError, NonFiniteError, in_one_line
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
@@ -300,7 +300,7 @@ def in_words(method: str, options: dict) -> str:
     """
     if method == rope.PROPOSED and "n_hat" not in options:
         options = {"threshold": 0} | options
-    stated = [f"{roles.SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
+    stated = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
     return f"{method} at {', '.join(stated)}" if stated else method
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from core import discovery
 from core.errors import DoesNotFit, InputError, in_one_line
-from eval import special_tokens
-from eval.request import Request
+from eval import Request, special_tokens
 from experiments.kit import processes, records
 from experiments.kit.command_line import SKIPPED, option
 from experiments.kit.experiment import Experiment, Prepared, content_of

@@ -1,15 +1,23 @@
-"""KL disturbance against SciPy and hand-worked cases; the paper's pairs; selection."""
+"""KL disturbance against SciPy and hand-worked cases; the paper's pairs; selection; the released
+code's histogram against a literal PyTorch loop."""
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from core.disturbance import disturbance, select_interpolated, strategy_disturbance
-from core.errors import InputError
-from tests.core.geometries import LLAMA2
+from core.disturbance import (
+    COUNT_OFFSET,
+    angle_distribution_float32,
+    disturbance,
+    inv_freq_float32,
+    select_interpolated,
+    strategy_disturbance,
+)
+from tests.core.geometries import LLAMA2, SMOLLM2
 
 positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(
     lambda x: x / x.sum(axis=1, keepdims=True)
@@ -71,6 +79,38 @@ def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(
     assert (chosen == (extrapolation > threshold)).all()
 
 
-def test_n_hat_and_a_threshold_exclude_each_other():
-    with pytest.raises(InputError, match="choose one"):
-        select_interpolated([0.0, 1.0], [1.0, 0.0], n_hat=2, threshold=0.1)
+def test_histogram_is_that_of_a_loop_over_tensors():
+    pairs = (0, 22, 63)
+    length = 300
+    intervals = 360
+    inv_freq = 1 / (10000 ** (torch.arange(0, 128, 2).float() / 128))
+    expected = torch.full((len(pairs), intervals), torch.finfo(torch.float16).tiny)
+    for row, pair in enumerate(pairs):
+        for m in range(length):
+            angle = (inv_freq[pair] * torch.tensor(m)) % (2 * torch.pi)
+            expected[row][int(torch.floor((intervals / (2 * torch.pi)) * angle))] += 1
+    ours = angle_distribution_float32(inv_freq_float32(LLAMA2)[list(pairs)], length)
+    assert np.array_equal(ours, (expected / length).numpy())
+    assert ours.min() == COUNT_OFFSET / np.float32(length)
+
+
+def by_released_code(geometry, divisor, factor):
+    """D of each pair whose frequencies are divided, at factor·L."""
+    inv_freq = inv_freq_float32(geometry)
+    before = angle_distribution_float32(inv_freq, geometry.context_length)
+    after = angle_distribution_float32(
+        inv_freq / np.float32(divisor), factor * geometry.context_length
+    )
+    return disturbance(after, before, "released", epsilon=0)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "factor", "n_hat"),
+    [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)],
+)
+def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
+    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds
+    of processor."""
+    interpolation = by_released_code(geometry, factor, factor)
+    extrapolation = by_released_code(geometry, 1, factor)
+    assert 2 * select_interpolated(interpolation, extrapolation).sum() == n_hat

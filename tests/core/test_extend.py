@@ -84,9 +84,8 @@ def test_a_million_tokens_are_extended_by_every_method(name):
     pairs = np.arange(64)
     theta = base ** (-pairs / 64)
     (low, high) = (64 * np.log(length / turns / 2 / np.pi) / np.log(base) for turns in (32, 1))
-    ramp = np.clip(
-        (pairs - np.floor(low)) / (min(np.ceil(high), 127) - np.floor(low)), 0, 1
-    )  # YaRN's, as in its code
+    # YaRN's, as in its code
+    ramp = np.clip((pairs - np.floor(low)) / (min(np.ceil(high), 127) - np.floor(low)), 0, 1)
     (rotary,) = rotaries(model)
     assert rotary.inv_freq.numpy() == pytest.approx(
         theta * (1 - ramp) + theta / s * ramp, rel=1e-6, abs=0

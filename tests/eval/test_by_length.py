@@ -11,10 +11,10 @@ from lm_eval.api.instance import Instance
 from core.huggingface import dynamic
 from eval import generation, position_loss
 from eval.generation import Request, generate
-from eval.log_likelihood import SharedPrefixLM
+from eval.open_llm import SharedPrefixLM
 from eval.perplexity import window_losses
 from eval.position_loss import position_losses
-from tests.core.clex.made import clex_model, rotary, tokens
+from tests.core.clex_models import clex_model, rotary, tokens
 from tests.models import byte_tokenizer, random_model
 
 L = 32

@@ -28,13 +28,13 @@ SAMPLE = {
 def test_tasks_are_the_benchmarks():
     """Against lm-eval's own copy of the generation lengths."""
     package = Path(importlib.util.find_spec("lm_eval").submodule_search_locations[0])
-    for task in TASKS.values():
-        text = (package / f"tasks/longbench/{task.name}_e.yaml").read_text()
+    for name, task in TASKS.items():
+        text = (package / f"tasks/longbench/{name}_e.yaml").read_text()
         generation = yaml.load(text, yaml.BaseLoader)["generation_kwargs"]
         assert int(generation["max_gen_toks"]) == task.max_new_tokens
     assert len(TASKS) == 13
     assert {task.metric for task in TASKS.values()} == set(longbench.METRICS)
-    assert [task.name for task in TASKS.values() if task.first_line] == [
+    assert [name for name, task in TASKS.items() if task.first_line] == [
         "trec",
         "triviaqa",
         "samsum",

@@ -19,8 +19,7 @@ from lm_eval.tasks import TaskManager
 
 from core.errors import InputError, NonFiniteError
 from eval import open_llm
-from eval.log_likelihood import SharedPrefixLM
-from eval.open_llm import TASKS, aggregate, documents, evaluate, load
+from eval.open_llm import TASKS, SharedPrefixLM, aggregate, documents, evaluate, load
 from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer, random_model
 

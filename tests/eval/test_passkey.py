@@ -14,7 +14,7 @@ ENCODE = byte_tokenizer().encode
 @pytest.mark.parametrize(("length", "depth"), [(500, 0), (1000, 0.25), (4096, 1)])
 def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     sample = passkey.sample(ENCODE, length, depth, seed=3)
-    assert sample.key == f"{length}/{depth:g}/3"
+    assert sample["key"] == f"{length}/{depth:g}/3"
     filler = (
         "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
     )
@@ -25,12 +25,12 @@ def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
         r"Remember it. \2 is the pass key.\n"
         rf"((?:{re.escape(filler)})*)\nWhat is the pass key\? The pass key is"
     )
-    before, key, after = re.fullmatch(pattern, sample.prompt).groups()
-    assert key == sample.answer
+    before, key, after = re.fullmatch(pattern, sample["prompt"]).groups()
+    assert key == sample["answer"]
     fillers = (len(before) + len(after)) // len(filler)
     assert len(before) // len(filler) == round(depth * fillers)
-    assert sample.tokens == len(sample.prompt)  # one token a byte
-    assert length - len(filler) < sample.tokens + passkey.MAX_NEW_TOKENS <= length
+    assert sample["tokens"] == len(sample["prompt"])  # one token a byte
+    assert length - len(filler) < sample["tokens"] + passkey.MAX_NEW_TOKENS <= length
 
 
 @pytest.mark.parametrize("most", [0, 700])
@@ -42,7 +42,7 @@ def test_a_length_that_does_not_grow_is_refused(most):
 def test_a_grid_can_grow_without_changing_what_is_in_it():
     first = passkey.sample(ENCODE, 800, 0.5, 0)
     assert passkey.sample(ENCODE, 800, 0.5, 0) == first
-    answers = {passkey.sample(ENCODE, 800, d, s).answer for d in (0, 0.5, 1) for s in range(20)}
+    answers = {passkey.sample(ENCODE, 800, d, s)["answer"] for d in (0, 0.5, 1) for s in range(20)}
     assert len(answers) > 50
     assert all(10000 <= int(answer) <= 99999 for answer in answers)
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from wonderwords import random_word
 
 from core.errors import InputError
-from eval import ruler_scripts as scripts
+from eval import ruler
 from eval.ruler import TASKS, aggregate, samples, score
 from tests.processes import fork, wait
 
@@ -28,9 +28,9 @@ from tests.processes import fork, wait
 def tokenizer():
     """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before
     every text."""
-    essays = json.loads(
-        (scripts.folder() / "data/synthetic/json/PaulGrahamEssays.json").read_text()
-    )["text"]
+    essays = json.loads((ruler.folder() / "data/synthetic/json/PaulGrahamEssays.json").read_text())[
+        "text"
+    ]
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
@@ -54,18 +54,19 @@ def test_tasks_are_the_packages():
     from long_context_eval.data.synthetic import constants as data
     from long_context_eval.eval.synthetic import constants as metrics
 
-    recipes = scripts.recipes()
+    recipes = ruler.recipes()
     assert list(TASKS) == list(recipes)
-    for name, task in TASKS.items():
+    for name, generated in TASKS.items():
         script = recipes[name]["task"]
-        assert task.tokens_to_generate == data.TASKS[script]["tokens_to_generate"]
-        assert metrics.TASKS[script]["metric_fn"].__name__ == f"string_match_{task.metric}"
+        assert generated == data.TASKS[script]["tokens_to_generate"]
+        metric = "part" if name in ruler.QUESTIONS else "all"
+        assert metrics.TASKS[script]["metric_fn"].__name__ == f"string_match_{metric}"
 
 
 def prepare(*arguments):
     """The package's prepare.py, unmodified, as a process; the script that it starts runs in the
     same one."""
-    folder = scripts.folder() / "data"
+    folder = ruler.folder() / "data"
     for name in [name for name in sys.modules if name.startswith("long_context_eval")]:
         del sys.modules[name]  # nothing of what this repository made of them
     # The package imports tenacity to retry calls of a server; here nothing calls one.
@@ -98,7 +99,7 @@ def test_same_samples_as_the_packages_entry_point(task, tokenizer, tmp_path, mon
 
     monkeypatch.setattr(random_word, "_get_words_from_text_file", fewer)
     tokenizer.save_pretrained(tmp_path / "tokenizer")
-    scripts._find_sentence_model()
+    ruler._find_sentence_model()
     options = [
         f"--save_dir={tmp_path}",
         f"--task={task}",
@@ -141,8 +142,8 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
 
     def evaluate():
         nltk.data.path.append(str(tmp_path / "nltk"))
-        sys.path.insert(0, str(scripts.folder() / "eval"))
-        sys.argv = [str(scripts.folder() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"]
+        sys.path.insert(0, str(ruler.folder() / "eval"))
+        sys.argv = [str(ruler.folder() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
     assert wait(fork(evaluate)) == 0
@@ -162,7 +163,7 @@ def test_prompts_fill_the_length_and_hold_the_answer(task, tokenizer):
         assert sample["index"] == index
         # <s>, which the model reads, is counted
         assert sample["length"] == len(tokenizer(prompt).input_ids)
-        assert length / 2 < sample["length"] + TASKS[task].tokens_to_generate <= length
+        assert length / 2 < sample["length"] + TASKS[task] <= length
         assert sample["references"]
         assert all(reference in prompt for reference in sample["references"])
         assert "{" not in prompt.splitlines()[-1]  # every place of the template is filled
@@ -176,7 +177,7 @@ def test_a_larger_count_appends_and_another_seed_gives_others(tokenizer):
 
 
 def test_leaves_the_process_as_it_was(tokenizer, capfd, monkeypatch, tmp_path):
-    monkeypatch.setattr(scripts.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(ruler.tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     # a module of the caller's under the name of one of the package's
     monkeypatch.setitem(sys.modules, "tokenizer", random)
@@ -200,8 +201,8 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
     they are."""
     length = 512
     count = 12
-    generated = TASKS["fwe"].tokens_to_generate
-    raw = [row["input"] for row in scripts.generate("fwe", length, generated, tokenizer, count, 42)]
+    generated = TASKS["fwe"]
+    raw = [row["input"] for row in ruler.run_script("fwe", length, generated, tokenizer, count, 42)]
     fits = [len(tokenizer(prompt).input_ids) + generated <= length for prompt in raw]
     assert set(fits) == {True, False}
     for sample, prompt, fit in zip(

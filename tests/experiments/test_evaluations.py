@@ -60,7 +60,7 @@ def test_ruler(measure, tmp_path):
     values = journal(tmp_path, "ruler")
     for sample in ruler.samples("fwe", 1900, byte_tokenizer(), 1, 42):
         value = values[f"1900/fwe/{sample['index']}"]
-        expected = continuation(reference, sample["prompt"], ruler.TASKS["fwe"].tokens_to_generate)
+        expected = continuation(reference, sample["prompt"], ruler.TASKS["fwe"])
         assert value["prediction"] == expected and value["tokens"] == sample["length"] <= 1900
 
 
@@ -164,7 +164,7 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(call,
     )
     sample = passkey.sample(byte_tokenizer().encode, 420, 0.0, 0)
     ((_, value),) = journal(tmp_path, "passkey").items()
-    assert value["prediction"] == continuation(reference, sample.prompt, passkey.MAX_NEW_TOKENS)
+    assert value["prediction"] == continuation(reference, sample["prompt"], passkey.MAX_NEW_TOKENS)
     assert json.loads((results / "toy" / "model.json").read_text())["geometry"] == {
         "context_length": 400
     }

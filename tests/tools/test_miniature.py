@@ -99,7 +99,7 @@ def test_evaluation_data_and_needles_never_appear_in_training():
     # and a noun.
     digits = [word for word in trained if word.isdigit() and word[0] != "0"]
     assert {5, 7}.isdisjoint(map(len, digits))
-    assert passkey.sample(TOKENIZER.encode, 1000, 0.5, 0).answer not in trained
+    assert passkey.sample(TOKENIZER.encode, 1000, 0.5, 0)["answer"] not in trained
     wonderwords = pytest.importorskip("wonderwords.random_word")
     adjectives = set(wonderwords._get_words_from_text_file("adjectivelist.txt"))
     nouns = set(wonderwords._get_words_from_text_file("nounlist.txt"))

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from functools import partial
 
+from ... import ORIGINAL
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.registry import METHODS, get, register
-from ...roles import ORIGINAL
 
 
 def _label(options: dict) -> str | None:

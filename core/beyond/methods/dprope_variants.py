@@ -7,14 +7,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ... import BASELINE, ORIGINAL, TIME_REFERENCE
 from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.per_pair import interpolate
+from ...methods.paper import interpolate, yarn_temperature
 from ...methods.registry import METHODS, get, register
-from ...methods.yarn import yarn_temperature
-from ...roles import BASELINE, ORIGINAL, TIME_REFERENCE
 
 
 @register(
@@ -50,9 +49,8 @@ def dprope_candidates(
         )
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
-    offered = np.stack(
-        [METHODS[name].scale(geometry, factor).inv_freq for name in candidates]
-    )  # [methods, pairs]
+    # [methods, pairs]
+    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in candidates])
     moved = [
         disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
         for theta in offered

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ... import files
+from ... import ORIGINAL, files
 from ...angles import real_array
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.per_pair import divide
 from ...methods.registry import METHODS, register
-from ...roles import ORIGINAL
-from .published_rules import longrope_temperature
+from .published_rules import divide, longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 _LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors

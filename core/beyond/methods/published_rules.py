@@ -8,9 +8,8 @@ import numpy as np
 
 from ...errors import InputError, check_number, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.per_pair import divide
+from ...methods.paper import yarn, yarn_limits, yarn_temperature
 from ...methods.registry import register
-from ...methods.yarn import yarn, yarn_limits, yarn_temperature
 
 # Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be
 # finite, in float32 too; and at no position does so small an angle change a product in floating
@@ -232,3 +231,10 @@ def _slowed(geometry: RopeGeometry, shares: np.ndarray) -> RopeScaling:
 def longrope_temperature(geometry: RopeGeometry, factor: float) -> float:
     """LongRoPE's attention factor √(1 + ln s/ln L) (arXiv 2402.13753)."""
     return float(np.sqrt(1 + np.log(factor) / np.log(geometry.context_length)))
+
+
+def divide(
+    geometry: RopeGeometry, factor: float, by: np.ndarray, attention_factor: float
+) -> RopeScaling:
+    """θ_i/λ_i for factors λ_i, float64 [pairs]."""
+    return RopeScaling(geometry.inv_freq / by, attention_factor, by == factor)

@@ -177,7 +177,6 @@ LLAMA3 = {
         ("Qwen2", {}, rope.PROPOSED, "other methods"),
         ("StableLm", {}, rope.PROPOSED, "other methods"),
         ("Llama", LLAMA3, rope.PROPOSED, "nothing"),
-        ("Llama", LLAMA3, rope.BASELINE, "nothing"),
         ("Qwen2", LLAMA3, rope.BASELINE, "nothing"),
         ("Cohere", {}, rope.PROPOSED, "nothing"),
     ],

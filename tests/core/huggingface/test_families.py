@@ -13,7 +13,7 @@ from core.geometry import RopeGeometry
 from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from eval import position_loss
 from eval.generation import Request, generate
-from eval.log_likelihood import SharedPrefixLM
+from eval.open_llm import SharedPrefixLM
 from eval.position_loss import position_losses
 from tests.models import SIZES, byte_tokenizer, random_model
 

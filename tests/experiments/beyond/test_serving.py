@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 from core.extend import export, extend_checkpoint
 from eval.beyond import endpoint
 from tests.completions import Completions, counting
-from tests.core.clex.made import clex_model
+from tests.core.clex_models import clex_model
 from tests.models import byte_tokenizer, checkpoint
 
 L = 512

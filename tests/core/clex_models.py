@@ -3,6 +3,7 @@
 import torch
 
 from core import clex
+from core.clex.rotary import ClexRotaryEmbedding
 from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry
 from tests.models import random_model
@@ -33,9 +34,7 @@ def clex_model(architecture="LlamaConfig", factor=4, **overrides):
 
 
 def rotary(model):
-    return next(
-        module for module in model.modules() if isinstance(module, clex.ClexRotaryEmbedding)
-    )
+    return next(module for module in model.modules() if isinstance(module, ClexRotaryEmbedding))
 
 
 def tokens(length, rows=1, seed=0):

@@ -1,0 +1,243 @@
+"""CLEX: its ODE against the recurrence written out, autograd through it, and NTK-aware scaling; its
+embedding in training and evaluation; and a model that has it, exported, saved, restored, replaced
+and refused."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from core import clex
+from core.clex import ode
+from core.clex.rotary import ClexRotaryEmbedding
+from core.errors import InputError
+from core.extend import export, extend
+from core.huggingface import dynamic
+from core.huggingface.embedding import rope_geometry
+from core.rope import RopeGeometry, scale
+from tests.core.clex_models import (
+    GEOMETRY,
+    SHORT,
+    L,
+    clex_model,
+    full_logits,
+    matrices,
+    rotary,
+    tokens,
+)
+from tests.models import random_model
+
+
+def scale_free(geometry, t):
+    """ln θ̂ under NTK-aware scaling by α = 2t − 1, which raises the base to base·α^(d/(d−2))."""
+    d = geometry.head_dim
+    return -np.arange(0, d, 2) / d * np.log(geometry.base * (2 * t - 1) ** (d / (d - 2)))
+
+
+@pytest.mark.parametrize("t", [1.5, 16])
+def test_with_nothing_learnt_it_is_ntk_aware_scaling_by_alpha(t):
+    up, down = matrices(GEOMETRY)
+    solved = ode.solve(up, 0 * down, GEOMETRY, t).log().numpy()
+    assert solved == pytest.approx(scale_free(GEOMETRY, t), abs=1e-12)
+    fresh = ClexRotaryEmbedding(torch.nn.Identity(), GEOMETRY)
+    assert fresh.scaling(t).inv_freq == pytest.approx(np.exp(scale_free(GEOMETRY, np.ceil(t))))
+
+
+def test_the_solution_and_its_gradients_are_those_of_the_plain_recurrence():
+    up, down = matrices(GEOMETRY)
+    up.requires_grad_()
+    down.requires_grad_()
+    exponent = torch.arange(0, 16, 2).double()
+
+    def change(t, z):
+        alpha = 2 * t - 1
+        ntk = -exponent / 16 * np.log(500.0) - exponent / 14 * np.log(alpha)
+        return down @ torch.tanh(up @ (z + ntk)) - exponent / 14 * 2 / alpha
+
+    z = torch.from_numpy(np.log(GEOMETRY.inv_freq))
+    h = 0.01
+    for i in range(300):
+        t = 1 + h * i
+        a = change(t, z)
+        b = change(t + h / 2, z + h / 2 * a)
+        c = change(t + h / 2, z + h / 2 * b)
+        z = z + h / 6 * (a + 2 * b + 2 * c + change(t + h, z + h * c))
+    weight = torch.linspace(-1, 2, 8).double()
+    expected = torch.autograd.grad((z * weight).sum(), (up, down))
+    solved = ode.solve(up, down, GEOMETRY, 4).log()
+    gradients = torch.autograd.grad((solved * weight).sum(), (up, down))
+    assert torch.allclose(solved, z, atol=1e-8)
+    for one, other in zip(gradients, expected):
+        assert torch.allclose(one, other, rtol=1e-5, atol=1e-7)
+        assert one.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("length", [2, L, 2 * L, 3 * L + 5])
+def test_draws_are_those_of_the_authors_class(length):
+    """As CLEX/clex_layer.py computes them: `sample_random_times`, `get_random_position_ids` and
+    what forward adds."""
+    embedding = rotary(clex_model())
+    generator = torch.Generator().manual_seed(0)
+    theirs = torch.Generator().manual_seed(0)
+    seen = set()
+    times = max(length // L, 1)
+    for _ in range(100):
+        t, positions = embedding.draw(length, generator)
+        seen.add(t)
+        assert t == int(torch.randint(1, 17, (1,), generator=theirs)[0])
+        drawn = torch.randperm(length * t - 2, generator=theirs)[: length - 2].sort().values
+        inside = ((drawn.float() + 1) / times).tolist()
+        assert positions.tolist() == [0.0, *inside, length * t // times - 1]
+    assert seen == set(range(1, 17))
+    assert len(embedding.draw(1)[1]) == 1
+
+
+def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
+    model = clex_model().train()
+    embedding = rotary(model)
+    torch.manual_seed(5)
+    t, positions = embedding.draw(40)
+    inv_freq = ode.solve(embedding.up, embedding.down, embedding.geometry, t).detach()
+    angles = np.outer(positions, inv_freq)
+    torch.manual_seed(5)
+    cos, sin = embedding(torch.zeros(1, dtype=torch.bfloat16), torch.arange(40)[None])
+    assert cos.dtype == sin.dtype == torch.bfloat16
+    assert cos[0, :, :8].detach().float().numpy() == pytest.approx(np.cos(angles), abs=1e-2)
+    assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(np.sin(angles), abs=1e-2)
+    logits = []
+    for seed in (5, 5, 6):
+        torch.manual_seed(seed)
+        logits.append(model(tokens(40)).logits)
+    assert torch.equal(logits[0], logits[1])
+    assert not torch.equal(logits[0], logits[2])
+
+
+def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_begins():
+    embedding = rotary(clex_model())
+
+    def drawn(draws, samples):
+        made = draws.of(samples, embedding, 20)
+        return [(t, positions.tolist()) for t, positions in made]
+
+    every = drawn(clex.Draws(3), range(12))
+    assert len({t for t, _ in every}) > 4
+    assert drawn(clex.Draws(4), range(12)) != every
+    draws = clex.Draws(3)
+    for start in (0, 8):  # other processes take what is between
+        for _ in range(2):  # as a pass that is recomputed asks again
+            assert drawn(draws, range(start, start + 4)) == every[start : start + 4]
+    for sample in (11, 2, 7):  # backwards too, from the beginning
+        assert drawn(draws, [sample]) == [every[sample]]
+
+
+def test_rows_of_a_batch_train_as_each_does_alone():
+    model = clex_model().train()
+    ids = tokens(40, rows=3)
+    samples = [4, 0, 9]
+    draws = clex.Draws(1)
+    with clex.drawing(model, draws, samples):
+        together = model(ids).logits
+    for row, sample in enumerate(samples):
+        with clex.drawing(model, draws, [sample]):
+            alone = model(ids[row : row + 1]).logits
+        assert torch.allclose(alone[0], together[row], atol=1e-4)
+    assert not torch.allclose(together[0], together[1], atol=0.1)
+    assert rotary(model).drawn is None  # nothing stays behind
+
+
+def test_changed_weights_are_solved_anew_and_a_cast_keeps_them_float32():
+    model = clex_model()
+    ids = tokens(3 * L)
+    before = full_logits(model, ids)
+    rotary(model).down.data.mul_(0.5)
+    assert not torch.equal(full_logits(model, ids), before)
+    rotary(model).down.data.mul_(2)
+    assert torch.equal(full_logits(model, ids), before)
+    before = [rotary(model).up.clone(), rotary(model).down.clone()]
+    model.to(torch.bfloat16).half().bfloat16()
+    for kept, old in zip((rotary(model).up, rotary(model).down), before):
+        assert kept.dtype == torch.float32
+        assert torch.equal(kept, old)
+    assert full_logits(model, ids).dtype == torch.bfloat16
+
+
+def test_a_cache_is_continued_at_one_scale_alone():
+    model = clex_model()
+    ids = tokens(2 * L)
+
+    @torch.inference_mode()
+    def continued(at):
+        cache = model(ids[:, :at], use_cache=True).past_key_values
+        return model(ids[:, at:], past_key_values=cache).logits
+
+    with dynamic.at_length(model, 2 * L):
+        full = full_logits(model, ids)
+        assert torch.allclose(continued(L - 3), full[:, L - 3 :], atol=2e-3)
+    with pytest.raises(InputError, match="at_length"):
+        continued(L)
+    assert torch.allclose(continued(L + 1), full[:, L + 1 :], atol=2e-3)
+
+
+def test_an_export_loads_stock_and_is_restored(tmp_path):
+    model = clex_model(factor=4)
+    directory = export(model, tmp_path / "exported")
+    stock = AutoModelForCausalLM.from_pretrained(directory).eval()
+    assert not clex.is_installed(stock)
+    assert stock.config.max_position_embeddings == 4 * L
+    restored = clex.restore(AutoModelForCausalLM.from_pretrained(directory).eval(), directory)
+    assert clex.is_installed(restored)
+    assert clex.is_installed(model)
+    for length in (10, 4 * L, 7 * L):
+        ids = tokens(length)
+        assert torch.equal(full_logits(restored, ids), full_logits(model, ids))
+    with dynamic.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
+        assert torch.allclose(full_logits(stock, ids), full_logits(model, ids), atol=2e-3)
+    short = tokens(10)
+    assert not torch.allclose(full_logits(stock, short), full_logits(model, short), atol=0.1)
+
+
+def test_saved_weights_are_equal_files_extend_a_fresh_model_and_say_their_scale(tmp_path):
+    model = clex_model(factor=4)
+    assert len({clex.save(model, tmp_path / str(i)).read_bytes() for i in range(8)}) == 1
+    directory = tmp_path / "0"
+    for weights in (directory / clex.FILE, directory):
+        again = extend(random_model(**SHORT), "clex", 4, weights=weights)
+        assert torch.equal(full_logits(again, tokens(50)), full_logits(model, tokens(50)))
+    scaling = scale(rope_geometry(model), "clex", 3, weights=directory)
+    assert scaling.inv_freq == pytest.approx(rotary(model).inv_freq(3).detach().numpy(), rel=1e-6)
+    assert scaling.attention_factor == 1
+
+
+def test_extending_a_clex_model_starts_again_from_pre_training(tmp_path):
+    model = clex_model()
+    ids = tokens(40)
+    weights = clex.save(model, tmp_path)
+    assert rope_geometry(model) == RopeGeometry(16, 10000.0, L)
+    learned = "clex", {"weights": weights}
+    for method, options in (("pi", {}), learned, learned):
+        extend(model, method, 2, **options)
+        fresh = extend(random_model(**SHORT), method, 2, **options)
+        assert torch.equal(full_logits(model, ids), full_logits(fresh, ids))
+        assert clex.is_installed(model) == (method == "clex")
+
+
+def test_bad_weights_and_models_are_refused_and_leave_the_model_alone(tmp_path):
+    model = random_model(**SHORT)
+    before = full_logits(model, tokens(40))
+    clex.save(clex_model(), tmp_path / "good")
+    clex.save(clex_model(head_dim=32), tmp_path / "other")
+    (tmp_path / "broken.safetensors").write_bytes(b"nothing of the kind")
+    for factor, options, says in (
+        (2, {}, "--method clex"),
+        (2, {"weights": tmp_path / "absent"}, "no CLEX weights at .*absent"),
+        (2, {"weights": tmp_path / "broken.safetensors"}, "does not hold CLEX weights"),
+        (2, {"weights": tmp_path / "other"}, "trained for d = 32, .* this model has d = 16"),
+        (17, {"weights": tmp_path / "good"}, "at most 16 here; 17"),
+    ):
+        with pytest.raises(InputError, match=says):
+            extend(model, "clex", factor, **options)
+    assert torch.equal(full_logits(model, tokens(40)), before)
+    mixed = random_model("Gemma3TextConfig", layer_types=["sliding_attention", "full_attention"])
+    for other in (random_model("CohereConfig"), mixed):
+        with pytest.raises(InputError, match="no Llama-style rotary embedding"):
+            clex.install(other, rope_geometry(other), 2)
