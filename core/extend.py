@@ -94,7 +94,7 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     geometry = rope_geometry(model)
     method = extension.get("method")
     options = extension.get("options")
-    registered = rope.METHODS.get(method) if isinstance(options, dict) else None
+    registered = None if options is None else rope.METHODS.get(method)
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
     scaling = scale(geometry, method, extension["factor"], **options)

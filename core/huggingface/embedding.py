@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +18,9 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from ..errors import InputError, check_number
+from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from . import schema
 from .configuration import (
     EXTENSION,
     forms,
@@ -56,10 +58,9 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     rotaries = [rotary for _, _, rotary in rotary_modules(model)]
     kind = layer_type(config)
     pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
-    base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
-    geometry = RopeGeometry(
-        2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {})
-    )
+    base = pretrained.get("rope_theta", math.nan)  # is refused
+    scaled = pretrained.get("scaled", {})
+    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)
     if extension:
         return geometry
     if rope_type != "default":
@@ -112,21 +113,13 @@ def _scaled(
 def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
     """Raise InputError unless what a configuration keeps of an extension is whole and agrees with
     its length."""
-    try:
-        longer = float(extension["context_length"]) * float(extension["factor"])
-        before = {**extension.get("scaled", {})}.keys() <= {
-            "frequencies",
-            "attention_factor",
-            "rope_type",
-        }
-        agrees = before and round(longer) == config.max_position_embeddings
-    except (KeyError, TypeError, ValueError, OverflowError):
-        agrees = False
-    if not agrees:
+    schema.check(extension, schema.ROPE_EXTENSION, EXTENSION)  # no file, if another program read it
+    longer = round(extension["context_length"] * extension["factor"])
+    if longer != config.max_position_embeddings:
         raise InputError(
-            f"{EXTENSION} in the configuration is incomplete or does not agree with its "
-            f"max_position_embeddings of "
-            f"{config.max_position_embeddings}; extend the original model again."
+            f"{EXTENSION} in the configuration states {longer} tokens and its "
+            f"max_position_embeddings {config.max_position_embeddings}; extend the original model "
+            "again."
         )
 
 

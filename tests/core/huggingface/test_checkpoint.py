@@ -304,7 +304,7 @@ def pickled(file):
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 13476851901\n"
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 BAD = {
-    "no config.json": (lambda source: (source / "config.json").unlink(), "holds no config.json"),
+    "no config.json": (lambda source: (source / "config.json").unlink(), "config.json"),
     "dynamic": (
         lambda source: edit(source, rope_parameters=DYNAMIC),
         "'dynamic' cannot be extended",
@@ -362,12 +362,15 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     assert "\n" not in str(error.value) and os.listdir(tmp_path) == ["source"]
 
 
+SCALED = {"attention_factor": 1.0, "rope_type": "linear"}
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"factor": 4.0}, "does not agree"),
-        ({"scaled": {"base": 5e5}}, "does not agree"),
-        ({"scaled": {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),
+        ({"factor": 4.0}, "states 512 tokens"),
+        ({"scaled": {"base": 5e5}}, "rope_extension.scaled"),
+        ({"scaled": SCALED | {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),
         ({"method": rope.TIME_REFERENCE}, "rotates otherwise"),
         ({"options": {"attention_factor": 1.0}}, "rotates otherwise"),
     ],
