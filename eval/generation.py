@@ -29,7 +29,7 @@ from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, GenerationConfig, PreTrainedModel
 
 from core.errors import InputError, NonFiniteError
-from core.huggingface.dynamic import at_length, scale_for
+from core.huggingface.rotation import at_length, scale_for
 from eval.kv_cache import Rows, keeps_tokens, reserved, shared_prefix
 from eval.request import Request
 

@@ -12,7 +12,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedTokenizerBase
 
 from core.errors import InputError
-from core.huggingface.dynamic import at_length, scale_for
+from core.huggingface.rotation import at_length, scale_for
 from eval import special_tokens
 from eval.kv_cache import keeps_tokens, shared_prefix
 

@@ -224,17 +224,9 @@ def _below(source: Path, name: str, named_by: Path) -> Path:
 
 def _copied(source: Path) -> list[Path]:
     """The files that an export has of a checkpoint, relative to it."""
-    return [*weights(source), *_kept(source)]
-
-
-def _kept(source: Path) -> list[Path]:
-    """What is copied beside the weights, relative to the checkpoint."""
     found = {file for pattern in _KEPT for file in source.glob(pattern)}
-    return sorted(
-        file.relative_to(source)
-        for file in found
-        if file.is_file() and not file.name.startswith(".")
-    )
+    kept = [file for file in found if file.is_file() and file.name[0] != "."]
+    return [*weights(source), *sorted(file.relative_to(source) for file in kept)]
 
 
 def _check_file(file: Path, source: Path) -> None:

@@ -52,7 +52,7 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         config, EXTENSION, None
     )  # the model was extended by this project: start from its geometry
     rope_type = parameters.get("rope_type", "default")
-    if extension:
+    if extension is not None:
         _check_agreement(extension, config)
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
     rotaries = [rotary for _, _, rotary in rotary_modules(model)]
@@ -65,14 +65,11 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         return geometry
     if rope_type != "default":
         geometry = _scaled(geometry, rope_type, rotaries[0], config)
-    bases = {
-        getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs
-    }
     # Each pass of longrope writes its buffers anew.
     agree = rope_type == "longrope" or all(
         _turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries
     )
-    if bases - {base} or not agree:
+    if not agree:
         raise InputError(
             f"{name} rotates by other inverse frequencies than its configuration gives "
             f"({rope_type} RoPE with the base "

@@ -78,7 +78,7 @@ ROPE_EXTENSION = create_model(
             "object",
             __config__={"extra": "forbid"},
             frequencies=list[_NUMBER],
-            attention_factor=_NUMBER,
+            attention_factor=(_NUMBER, None),
             rope_type=str,
         ),
         None,
@@ -112,7 +112,13 @@ _TOKENS = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), _T
 # by the file's name
 SCHEMAS = {
     "config.json": _object(_TEXT | {"text_config": _object(_TEXT) | None}),
-    "generation_config.json": _object({"eos_token_id": _IDS | None, "max_length": int | None}),
+    "generation_config.json": _object(
+        {
+            "eos_token_id": _IDS | None,
+            "max_length": int | None,
+            "cache_implementation": str | None,
+        }
+    ),
     "tokenizer_config.json": _object(
         _TOKENS | {"model_max_length": float | None, "tokenizer_class": str | None}
     ),

@@ -392,28 +392,20 @@ class BaseModel:
         )
         return dtype if dtype in HALF else "float32"
 
-    def _check(self, name: str) -> bool:
-        """Whether it has a JSON file of this name; InputError if that holds what it must not."""
+    def _json(self, name: str) -> dict | None:
+        """What its JSON file of this name holds; None if it has none."""
         quiet = {"_raise_exceptions_for_missing_entries": False}
         file = cached_file(self.source, name, **quiet, **self.pin)
-        if file:
-            schema.read(Path(file))
-        return file is not None
+        return schema.read(Path(file)) if file else None
 
     @functools.cached_property
     def stops(self) -> frozenset[int]:
         """The ids that end its answers: those of generation_config.json, if there is one, else its
         configuration's."""
-        if not self._check("generation_config.json"):
+        stated = self._json("generation_config.json")
+        if stated is None:
             return model_stops(GenerationConfig.from_model_config(self.config))
-        try:
-            return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
-        except Exception as error:  # what it holds makes the library raise anything
-            reason = in_one_line(error).removesuffix(".")
-            raise InputError(
-                f"cannot generate by {self.name} ({reason}); correct its generation_config.json, "
-                "or remove it."
-            ) from error
+        return model_stops(GenerationConfig(eos_token_id=stated.get("eos_token_id")))
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -425,7 +417,7 @@ class BaseModel:
     def stock_tokenizer(self) -> PreTrainedTokenizerBase:
         """Its tokenizer, as it is saved beside a model; no weights are loaded."""
         for name in ("tokenizer_config.json", "special_tokens_map.json"):
-            self._check(name)
+            self._json(name)
         try:
             if self.gguf_file:  # AutoTokenizer would parse the file a second time
                 return PreTrainedTokenizerFast.from_pretrained(

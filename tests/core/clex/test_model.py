@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 from core import clex
 from core.errors import InputError
 from core.extend import export, extend
-from core.huggingface import dynamic
+from core.huggingface import rotation
 from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry, scale
 from tests.core.clex.made import SHORT, L, clex_model, full_logits, rotary, tokens
@@ -26,7 +26,7 @@ def test_an_export_loads_stock_and_is_restored(tmp_path):
     for length in (10, 4 * L, 7 * L):
         ids = tokens(length)
         assert torch.equal(full_logits(restored, ids), full_logits(model, ids))
-    with dynamic.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
+    with rotation.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
         assert torch.allclose(full_logits(stock, ids), full_logits(model, ids), atol=2e-3)
     short = tokens(10)
     assert not torch.allclose(full_logits(stock, short), full_logits(model, short), atol=0.1)

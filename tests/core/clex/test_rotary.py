@@ -8,7 +8,7 @@ import torch
 from core import clex
 from core.clex import ode
 from core.errors import InputError
-from core.huggingface import dynamic
+from core.huggingface import rotation
 from tests.core.clex.made import L, clex_model, full_logits, rotary, tokens
 
 
@@ -110,7 +110,7 @@ def test_a_cache_is_continued_at_one_scale_alone():
         cache = model(ids[:, :at], use_cache=True).past_key_values
         return model(ids[:, at:], past_key_values=cache).logits
 
-    with dynamic.at_length(model, 2 * L):
+    with rotation.at_length(model, 2 * L):
         full = full_logits(model, ids)
         assert torch.allclose(continued(L - 3), full[:, L - 3 :], atol=2e-3)
     with pytest.raises(InputError, match="at_length"):

@@ -23,6 +23,12 @@ FILES = (
 )
 VALUES = ("null", '"word"', "[]", "{}", "NaN", "1e999", str(10**20), "removed")
 ANOTHER = "@"  # stands for the value
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 1e4,
+    "factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
 SPECIAL = {"bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": "<pad>"}
 
 
@@ -69,10 +75,12 @@ def extended(folder):
 def source(tmp_path_factory):
     """An export in shards, whose configuration states RoPE once."""
     root = tmp_path_factory.mktemp("schema")
-    random_model(num_hidden_layers=1).save_pretrained(root / "plain", max_shard_size="60KB")
-    byte_tokenizer().save_pretrained(root / "plain")
-    (root / "plain" / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
-    folder = extend_checkpoint(root / "plain", root / "model", PROPOSED, 2)
+    plain = root / "plain"
+    model = random_model(num_hidden_layers=1, rope_parameters=YARN)
+    model.save_pretrained(plain, max_shard_size="60KB")
+    byte_tokenizer().save_pretrained(plain)
+    (plain / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
+    folder = extend_checkpoint(plain, root / "model", PROPOSED, 2)
     config = json.loads((folder / "config.json").read_text())
     for older in ("rope_scaling", "rope_theta"):
         del config[older]
@@ -111,6 +119,8 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(
         ("config.json", "is_causal", "word"),
         ("config.json", "sliding_window", [4]),
         ("generation_config.json", "eos_token_id", [2, True]),
+        ("generation_config.json", "eos_token_id", -7),
+        ("generation_config.json", "cache_implementation", 5),
         ("tokenizer_config.json", "model_max_length", "word"),
         ("special_tokens_map.json", "eos_token", {"content": 5}),
         (INDEX, "weight_map", {}),
