@@ -15,7 +15,7 @@ from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
 from .huggingface.embedding import (
     apply_scaling,
-    differences,
+    difference,
     rope_geometry,
     rotary_modules,
     rotates_by,
@@ -249,6 +249,6 @@ def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
     load; or None."""
     try:
         rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), model)
-        return ", ".join(differences(model, rebuilt)) or None
+        return difference(model, rebuilt)
     except Exception as error:  # a class that does not know the keys may raise anything
         return in_one_line(error)

@@ -242,8 +242,6 @@ def _check_file(file: Path, source: Path) -> None:
         )
     if file.suffix == ".json":
         schema.read(file)
-    if not os.access(file, os.R_OK):
-        raise InputError(f"cannot read {file}; {REMEDY}.")
 
 
 def header(file: Path) -> dict[str, torch.Tensor]:

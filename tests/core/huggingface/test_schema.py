@@ -29,6 +29,7 @@ YARN = {
     "factor": 4.0,
     "original_max_position_embeddings": 32,
 }
+GENERATION = {"eos_token_id": 2, "max_length": 128, "do_sample": False, "temperature": 0.5}
 SPECIAL = {"bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": "<pad>"}
 
 
@@ -59,7 +60,7 @@ def evaluated(folder):
     ids = base.tokenizer("a text").input_ids
     with torch.inference_mode():
         logits = base.load()(torch.tensor([ids])).logits
-    return said, (base.context_length, ids, logits.tolist())
+    return said, (base.stated_length, ids, logits.tolist())
 
 
 def extended(folder):
@@ -79,6 +80,7 @@ def source(tmp_path_factory):
     model = random_model(num_hidden_layers=1, rope_parameters=YARN)
     model.save_pretrained(plain, max_shard_size="60KB")
     byte_tokenizer().save_pretrained(plain)
+    (plain / "generation_config.json").write_text(json.dumps(GENERATION))
     (plain / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
     folder = extend_checkpoint(plain, root / "model", PROPOSED, 2)
     config = json.loads((folder / "config.json").read_text())
