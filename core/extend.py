@@ -15,7 +15,7 @@ from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
 from .huggingface.embedding import (
     apply_scaling,
-    differences,
+    difference,
     rope_geometry,
     rotary_modules,
     rotates_by,
@@ -97,7 +97,7 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     geometry = rope_geometry(model)
     method = extension.get("method")
     options = extension.get("options")
-    registered = rope.METHODS.get(method) if isinstance(options, dict) else None
+    registered = None if options is None else rope.METHODS.get(method)
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
     scaling = scale(geometry, method, extension["factor"], **options)
@@ -252,6 +252,6 @@ def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
     load; or None."""
     try:
         rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), model)
-        return ", ".join(differences(model, rebuilt)) or None
+        return difference(model, rebuilt)
     except Exception as error:  # a class that does not know the keys may raise anything
         return in_one_line(error)

@@ -48,7 +48,7 @@ def check(content: object, schema: Schema, where: str, remedy: str) -> None:
         if first["type"] == "missing":
             missing = ".".join([*key, str(first["loc"][-1])])
             raise InputError(f"{where} does not say {missing}; {remedy}.") from error
-        held = in_one_line(json.dumps(first["input"], ensure_ascii=False))
+        held = in_one_line(json.dumps(first["input"], ensure_ascii=False, default=str))
         wanted = first["msg"].removeprefix("Input ").replace("should", "must")
         name = ".".join(key) or "the content"
         raise InputError(f"{name} in {where} is {held}, and it {wanted}; {remedy}.") from error

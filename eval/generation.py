@@ -31,8 +31,8 @@ from accelerate.utils.memory import should_reduce_batch_size
 from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from core.errors import InputError, NonFiniteError, check_whole
-from core.huggingface.dynamic import at_length, scale_for
+from core.errors import InputError, NonFiniteError
+from core.huggingface.rotation import at_length, scale_for
 from eval import Request
 
 # Attention over a cache wastes work on the upper triangle of each chunk, so chunks are as short as
@@ -46,7 +46,6 @@ TOGETHER = 16384
 # runs out.
 CPU_TOKENS = 32768
 GPU_TOKENS = 131072
-_LARGEST_ID = 2**31 - 1  # of a token, in any vocabulary
 # of a prompt; sharing less saves less than reading the rest over a cache costs
 LEAST_SHARED = 1 / 8
 
@@ -242,12 +241,12 @@ def _capacity(request: Request) -> int:
 
 
 def model_stops(config: GenerationConfig) -> frozenset[int]:
-    """A model's own end-of-sequence ids; InputError if it states what is no id."""
+    """A model's own end-of-sequence ids."""
     stated = config.eos_token_id
     if stated is None:
         return frozenset()
     ids = stated if isinstance(stated, list | tuple) else [stated]
-    return frozenset(check_whole(each, "eos_token_id", 0, _LARGEST_ID) for each in ids)
+    return frozenset(ids)
 
 
 # ---- the cache

@@ -30,7 +30,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError, in_one_line
-from core.huggingface.dynamic import at_length, scale_for
+from core.huggingface.rotation import at_length, scale_for
 from eval import special_tokens
 from eval.generation import keeps_tokens, shared_prefix
 from eval.intervals import mean_interval, mean_of_means

@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 from core.errors import NonFiniteError
-from core.huggingface.dynamic import at_length
+from core.huggingface.rotation import at_length
 
 CHUNK = 1024
 

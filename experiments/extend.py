@@ -31,7 +31,6 @@ extension = later("core.extend")
 card = later("core.huggingface.card")
 configuration = later("core.huggingface.configuration")
 rotation = later("core.huggingface.rotation")
-serving = later("core.huggingface.serving")
 base_model = later("experiments.kit.base_model")
 
 
@@ -70,7 +69,7 @@ def main() -> None:
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
-        print("\nwithout a copy:", serving.commands(base.source, base.config, extended), sep="\n")
+        print("\nwithout a copy:", card.commands(base.source, base.config, extended), sep="\n")
     if source:
         extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:

@@ -7,7 +7,7 @@ Training draws a factor t and random positions up to t times the sequence length
 learns all factors. Each forward pass has one draw; within :func:`drawing` each sample has its own.
 
 Evaluation uses t = ⌈length / L⌉. A batch has one t, that of its longest row, unless
-:func:`core.huggingface.dynamic.at_length` states another. Use it where a result must not depend on
+:func:`core.huggingface.rotation.at_length` states another. Use it where a result must not depend on
 what else is in the batch, and where a text is read in chunks or continued: what a cache holds was
 computed at one t, and a pass at another is refused.
 """

@@ -95,7 +95,7 @@ class ClexRotaryEmbedding(nn.Module):
         return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
 
     def for_length(self, length: int) -> dict[str, int]:
-        """See :mod:`core.huggingface.dynamic`."""
+        """See :mod:`core.huggingface.rotation`."""
         return {"pinned": self.factor_at(length)}
 
     def factor(self, position_ids: torch.Tensor) -> int:
@@ -106,7 +106,7 @@ class ClexRotaryEmbedding(nn.Module):
         if first and not self.pinned and self.factor_at(first) != t:
             raise InputError(
                 "a cached text outgrows CLEX's scale; set one for all of it by "
-                "core.huggingface.dynamic.at_length."
+                "core.huggingface.rotation.at_length."
             )
         return t
 

@@ -1,18 +1,32 @@
-"""The model card of an export, its README.md: what was extended and how, how to serve it, the
-licence."""
+"""What the users of an export are told: its model card, README.md, and the commands by which
+engines serve the base model's own files as if they were the export.
+
+What extending changed in the configuration is an argument of such a command. There is no copy, and
+no weight changes.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import shlex
 from pathlib import Path
 
 from huggingface_hub import ModelCardData, metadata_load
 from transformers import PreTrainedConfig
 
 from ..methods.registry import METHODS
-from . import serving
-from .configuration import EXTENSION, rope_parameters, text_config
+from .configuration import (
+    EXTENSION,
+    SCALING_KEYS,
+    changes,
+    layer_type,
+    older_keys,
+    rope_parameters,
+    text_config,
+    text_section,
+)
 
 # the export's card, and the one that came with the base model
 FILE = "README.md"
@@ -54,6 +68,53 @@ An engine that does not know the RoPE type serves the model as if it were not ex
 warning. The converters of llama.cpp and Ollama drop a factor for each pair.
 To check one, compare its loss on a text of L' tokens with that of transformers.
 """
+
+
+# The model types whose class in an engine takes every RoPE that is written here: it hands the
+# parameters to the engine's get_rope, and rotates halves of a head, as the engine's longrope
+# requires. Source: vllm/model_executor/models of vLLM 0.32 and python/sglang/srt/models of SGLang
+# 0.5.23; of these, llama was run, in vLLM. Other classes there read no scaling (Mixtral and
+# StableLM in SGLang), YaRN alone (GPT-OSS in vLLM), no longrope (Cohere and GLM-4, which rotate
+# neighbours, and Qwen2-VL), or no mscale beside an original length below L', where SGLang does not
+# rotate a token (Phi-3).
+VLLM = (
+    "llama",
+    "mistral",
+    "mixtral",
+    "phi3",
+    "qwen2",
+    "qwen2_moe",
+    "qwen3",
+    "qwen3_moe",
+    "gemma3_text",
+    "granite",
+    "gpt_neox",
+    "olmo",
+    "olmo2",
+    "stablelm",
+)
+SGLANG = ("llama", "mistral", "qwen2", "qwen3", "granite")
+# The architecture in a GGUF file, by model type, where llama.cpp's flags reach every layer that
+# rotates; tried with llama-cpp-python 0.3.36.
+_GGUF = {"mistral": "llama", "mixtral": "llama"} | {
+    name: name.replace("_", "")
+    for name in (
+        "llama",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "granite",
+        "smollm3",
+        "stablelm",
+        "olmo",
+        "olmoe",
+    )
+}
+# The types of RoPE that these flags set, and undo in a file.
+_FLAGS = {"default", "linear", "yarn"}
+# The model types whose GGUF file takes a divisor for each pair (core.beyond.gguf_file).
+_DIVISORS = ("llama", "mistral", "mixtral", "granite", "granitemoe", "arcee", "phi3")
 
 
 def before(rope_type: str) -> str:
@@ -136,8 +197,88 @@ def write(
         weights="those of the base model, unchanged"
         if unextended
         else "those of the model in memory",
-        commands=serving.commands(name, unextended, config)
+        commands=commands(name, unextended, config)
         if unextended
         else "# not so: its weights may be others",
     )
     card.write_text(content, encoding="utf-8")
+
+
+def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) -> str:
+    """Lines for a shell, each below a comment with the engine's name; a comment alone where the
+    engine cannot do it, or is not known to.
+
+    Args:
+        source: where the engines find the checkpoint: its directory, or its name on the hub.
+        before: its configuration.
+        config: that of the extended model.
+    """
+    text = text_config(config)
+    section = text_section(config)
+    longer = text.max_position_embeddings
+    changed = _changed(text_config(before), text)
+    vllm = sglang = llama_cpp = f"# Not known to read scaled RoPE of {config.model_type!r} models."
+    if text.model_type in VLLM:
+        override = json.dumps({section: changed} if section else changed)
+        vllm = _shell("vllm serve", source, "--hf-overrides", override, "--max-model-len", longer)
+    if config.model_type in SGLANG:
+        # With transformers 4 it reads rope_theta and rope_scaling; with 5, rope_scaling sets
+        # rope_parameters.
+        changed |= older_keys(text) | {"rope_scaling": changed.pop("rope_parameters")}
+        program = "python -m sglang.launch_server --model-path"
+        override = json.dumps(changed)
+        sglang = _shell(
+            program, source, "--json-model-override-args", override, "--context-length", longer
+        )
+    if config.model_type in (*_GGUF, *_DIVISORS):
+        llama_cpp = _llama_cpp(before, config)
+    return f"# vLLM, from 0.11.1 on\n{vllm}\n# SGLang\n{sglang}\n# llama.cpp\n{llama_cpp}"
+
+
+def _changed(before: PreTrainedConfig, text: PreTrainedConfig) -> dict:
+    """What an extension changed, with every key that an engine reads of the RoPE.
+
+    SGLang merges the parameters into those in the files, and so does vLLM within a section of a
+    multimodal model. So each key there that the method does not set is undone.
+    """
+    changed = changes(before, text)
+    changed.pop(EXTENSION, None)  # which no engine reads
+    parameters = dict(rope_parameters(text))
+    for key in rope_parameters(before).keys() & SCALING_KEYS - parameters.keys():
+        parameters[key] = 1.0 if key == "factor" else None
+    layers = layer_type(text)
+    changed["rope_parameters"] = (
+        parameters if layers is None else {**text.rope_parameters, layers: parameters}
+    )
+    return changed
+
+
+def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
+    """The line for llama.cpp, whose flags replace the type of RoPE that a GGUF file states."""
+    parameters = rope_parameters(config)
+    longer = config.max_position_embeddings
+    kind = parameters["rope_type"]
+    architecture = _GGUF.get(config.model_type)
+    if architecture is None or {kind, rope_parameters(before)["rope_type"]} - _FLAGS:
+        if "scaled" in getattr(config, EXTENSION):
+            return "# llama.cpp cannot serve this."
+        if config.model_type in _DIVISORS:
+            return (
+                "# Its flags cannot say this; extend a GGUF file that was made without scaling "
+                "(python -m experiments.extend --model FILE.gguf --output NEW.gguf)."
+            )
+        return "# llama.cpp cannot serve this; of files without scaling, yarn, pi and ntk it can."
+    flags = ["-c", longer, "--rope-freq-base", parameters["rope_theta"]]
+    flags += ["--rope-scaling", "none" if kind == "default" else kind]
+    flags += ["--rope-scale", parameters.get("factor", 1.0)]
+    if kind == "yarn":  # llama.cpp computes the attention factor itself
+        flags += ["--yarn-orig-ctx", parameters["original_max_position_embeddings"]]
+        flags += ["--yarn-beta-fast", parameters["beta_fast"]]
+        flags += ["--yarn-beta-slow", parameters["beta_slow"]]
+    # llama-server takes no longer prompts than the file states.
+    flags += ["--override-kv", f"{architecture}.context_length=int:{longer}"]
+    return _shell("llama-server -m MODEL.gguf", *flags)
+
+
+def _shell(program: str, *arguments) -> str:
+    return f"{program} {shlex.join(map(str, arguments))}"

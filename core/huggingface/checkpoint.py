@@ -25,10 +25,11 @@ from transformers.utils import (
     logging,
 )
 
-from .. import files
 from ..errors import InputError, in_one_line
+from . import schema
 from .configuration import check_content
 from .rotation import skeleton
+from .schema import REMEDY
 
 # What from_pretrained looks for, in its order.
 _WEIGHTS = (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_NAME, WEIGHTS_INDEX_NAME)
@@ -57,11 +58,8 @@ _KEPT = (
     "additional_chat_templates/*.jinja",
     "*processor_config.json",
 )
-# Those of them that hold an object, in which an export changes values.
-_REWRITTEN = ("config.json", "generation_config.json", "tokenizer_config.json")
 # how torch.save's files begin that are no zip archives
 _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-_REMEDY = "give a complete checkpoint, as save_pretrained writes it"
 
 
 def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
@@ -95,9 +93,7 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
         and not getattr(config, "quantization_config", None)
         and (wrong := _misfits(model, held))
     ):
-        raise InputError(
-            f"the weights in {source} do not fit its config.json ({wrong}); {_REMEDY}."
-        )
+        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
     return config, model
 
 
@@ -107,20 +103,16 @@ def read_config(source: Path) -> PreTrainedConfig:
     Raises:
         InputError: there is none, it cannot be read, or it contradicts itself.
     """
-    if not (source / "config.json").is_file():
-        raise InputError(
-            f"{source} holds no config.json; give the directory of a Hugging Face checkpoint."
-        )
-    content = files.read_json(
-        source / "config.json", "give the directory of a Hugging Face checkpoint"
-    )
+    content = schema.read(source / "config.json")
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        check_content(config, content, str(source))
+    except InputError:
+        raise
     except Exception as error:  # libraries raise many kinds for a broken one
         raise InputError(
             f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
         ) from error
-    check_content(config, content, str(source))
     return config
 
 
@@ -177,7 +169,7 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
         return {}
     if first.suffix != ".json":
         return {first: header(source / first)}
-    shards = _shards(source / first)
+    shards = schema.read(source / first, schema.INDEX)["weight_map"]
     found: dict[Path, dict[str, torch.Tensor]] = {first: {}}
     for name in sorted(set(shards.values())):
         file = _below(source, name, named_by=first)
@@ -186,7 +178,7 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
         held = found[Path(name)]
         if held and tensor not in held:
             raise InputError(
-                f"{source / first} names {tensor} in {name}, which does not hold it; {_REMEDY}."
+                f"{source / first} names {tensor} in {name}, which does not hold it; {REMEDY}."
             )
     return found
 
@@ -202,7 +194,7 @@ def tensors(source: Path) -> dict[str, torch.Tensor]:
     found = weights(source)
     if not found:
         raise InputError(
-            f"{source} holds no weights that a loader opens ({', '.join(_WEIGHTS)}); {_REMEDY}, or "
+            f"{source} holds no weights that a loader opens ({', '.join(_WEIGHTS)}); {REMEDY}, or "
             "convert it: gather the shards of a training run, rename a single file."
         )
     return {name: tensor for held in found.values() for name, tensor in held.items()}
@@ -212,47 +204,29 @@ def _first(source: Path) -> Path | None:
     """The file of weights that a loader opens first, relative to the checkpoint; None without
     any."""
     config = source / "config.json"
-    if config.is_file():
-        named = files.read_json(config, _REMEDY).get("transformers_weights")
-        if named is not None:
-            return _below(source, named, named_by=config)
+    named = schema.read(config).get("transformers_weights") if config.is_file() else None
+    if named is not None:
+        return _below(source, named, named_by=config)
     return next((Path(name) for name in _WEIGHTS if (source / name).is_file()), None)
 
 
-def _shards(index: Path) -> dict[str, str]:
-    """The name of the file of each tensor that an index names."""
-    shards = files.read_json(index, _REMEDY).get("weight_map")
-    names = shards.values() if isinstance(shards, dict) else ()
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{index} has no weight_map from tensors to files; {_REMEDY}.")
-    return shards
-
-
-def _below(source: Path, name: object, named_by: Path) -> Path:
+def _below(source: Path, name: str, named_by: Path) -> Path:
     """The path of a file of weights relative to the checkpoint that names it; InputError unless a
     file lies there, below the checkpoint."""
-    path = Path(name) if isinstance(name, str) else Path()
+    path = Path(name)
     if path.is_absolute() or ".." in path.parts or not os.path.isfile(source / path):
         raise InputError(
             f"{named_by.name} in {source} names {in_one_line(name)} as weights, and no such file "
-            f"lies below {source}; {_REMEDY}."
+            f"lies below {source}; {REMEDY}."
         )
     return path
 
 
 def _copied(source: Path) -> list[Path]:
     """The files that an export has of a checkpoint, relative to it."""
-    return [*weights(source), *_kept(source)]
-
-
-def _kept(source: Path) -> list[Path]:
-    """What is copied beside the weights, relative to the checkpoint."""
     found = {file for pattern in _KEPT for file in source.glob(pattern)}
-    return sorted(
-        file.relative_to(source)
-        for file in found
-        if file.is_file() and not file.name.startswith(".")
-    )
+    kept = [file for file in found if file.is_file() and file.name[0] != "."]
+    return [*weights(source), *sorted(file.relative_to(source) for file in kept)]
 
 
 def _check_file(file: Path, source: Path) -> None:
@@ -267,9 +241,7 @@ def _check_file(file: Path, source: Path) -> None:
             f"{file} is a link to {target}, outside the checkpoint; put the file itself there."
         )
     if file.suffix == ".json":
-        files.read_json(file, _REMEDY, dict if file.name in _REWRITTEN else (dict, list))
-    if not os.access(file, os.R_OK):
-        raise InputError(f"cannot read {file}; {_REMEDY}.")
+        schema.read(file)
 
 
 def header(file: Path) -> dict[str, torch.Tensor]:

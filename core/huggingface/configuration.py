@@ -20,6 +20,7 @@ from transformers import PreTrainedConfig
 from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from . import schema
 
 # Our own key: it keeps the geometry before extension, which the standard keys no longer state, and
 # the method with its options.
@@ -49,15 +50,6 @@ SCALING_KEYS = {
 _EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
-# Other names for the context length; vLLM takes the smallest of them.
-_LENGTHS = (
-    "max_length",
-    "model_max_length",
-    "max_sequence_length",
-    "max_seq_length",
-    "max_seq_len",
-    "seq_length",
-)
 
 
 def text_config(config: PreTrainedConfig) -> PreTrainedConfig:
@@ -177,9 +169,9 @@ def trained_length(config: PreTrainedConfig) -> int:
     _check_type(config, parameters)
     if parameters.get("original_max_position_embeddings"):
         length = _scaled_length(parameters, length)
-    for key in _LENGTHS:
+    for key in schema.LENGTHS:
         other = getattr(config, key, None)
-        if isinstance(other, int) and other > length:
+        if other is not None and other > length:
             raise InputError(
                 f"the configuration states {other} tokens as {key}, where its RoPE and "
                 f"max_position_embeddings say {length}; write the length that the model was "
@@ -372,7 +364,7 @@ def write(
     """
     text = text_config(config)
     file = directory / "config.json"
-    content = files.read_json(file, "write the checkpoint again")
+    content = schema.read(file)
     section = content.setdefault(name, {}) if (name := text_section(config)) else content
     if content.pop("auto_map", None):
         warnings.warn(
@@ -391,7 +383,7 @@ def write(
     pretrained = (
         extension["context_length"] if extension else None
     )  # a shorter length is a limit that somebody chose
-    for key in _LENGTHS:
+    for key in schema.LENGTHS:
         _raise(section, key, pretrained, longer)
     files.write_json(file, content)
 
@@ -401,7 +393,7 @@ def write(
     }
     for name, (key, least) in lengths.items():
         if (file := directory / f"{name}.json").is_file():
-            content = files.read_json(file, "correct it, or remove it")
+            content = schema.read(file)
             _raise(content, key, least, longer)
             _for_transformers_4(content)
             content.pop("auto_map", None)
@@ -418,12 +410,10 @@ def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
 
 def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:
     """Raise a length between `least` and `longer` to `longer`."""
-    if (
-        least is not None
-        and longer
-        and isinstance(content.get(key), int)
-        and least <= content[key] < longer
-    ):
+    stated = content.get(key)
+    if stated is None or least is None or longer is None:
+        return
+    if least <= stated < longer:
         content[key] = longer
 
 

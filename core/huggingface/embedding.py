@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +18,10 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from ..errors import InputError, check_number
+from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from ..schema import check
+from . import schema
 from .configuration import (
     EXTENSION,
     forms,
@@ -50,32 +53,35 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
         config, EXTENSION, None
     )  # the model was extended by this project: start from its geometry
     rope_type = parameters.get("rope_type", "default")
-    if extension:
-        _check_agreement(extension, config)
+    if extension is not None:
+        # what another program read was not checked as a file
+        check(extension, schema.ROPE_EXTENSION, EXTENSION, schema.REMEDY)
+        longer = round(extension["context_length"] * extension["factor"])
+        if longer != config.max_position_embeddings:
+            raise InputError(
+                f"{EXTENSION} in the configuration states {longer} tokens and its "
+                f"max_position_embeddings {config.max_position_embeddings}; extend the original "
+                "model again."
+            )
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
     rotaries = [rotary for _, _, rotary in rotary_modules(model)]
     kind = layer_type(config)
     pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
-    base = check_number(pretrained.get("rope_theta"), "rope_theta in the configuration", above=1)
-    geometry = RopeGeometry(
-        2 * pairs, base, pretrained["context_length"], **(extension or {}).get("scaled", {})
-    )
+    base = pretrained.get("rope_theta", math.nan)  # is refused
+    scaled = pretrained.get("scaled", {})
+    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)
     if extension:
         return geometry
     if rope_type != "default":
         geometry = _scaled(geometry, rope_type, rotaries[0], config)
-    bases = {
-        getattr(getattr(config, name, None), "rope_theta", base) for name in config.sub_configs
-    }
     # Each pass of longrope writes its buffers anew.
     agree = rope_type == "longrope" or all(
         _turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries
     )
-    if bases - {base} or not agree:
+    if not agree:
         raise InputError(
             f"{name} rotates by other inverse frequencies than its configuration gives "
-            f"({rope_type} RoPE with the base "
-            f"{base:g}), or it states several bases; give the model as it was trained."
+            f"({rope_type} RoPE with the base {base:g}); give the model as it was trained."
         )
     return geometry
 
@@ -107,27 +113,6 @@ def _scaled(
     return replace(
         plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type
     )
-
-
-def _check_agreement(extension: dict, config: PreTrainedConfig) -> None:
-    """Raise InputError unless what a configuration keeps of an extension is whole and agrees with
-    its length."""
-    try:
-        longer = float(extension["context_length"]) * float(extension["factor"])
-        before = {**extension.get("scaled", {})}.keys() <= {
-            "frequencies",
-            "attention_factor",
-            "rope_type",
-        }
-        agrees = before and round(longer) == config.max_position_embeddings
-    except (KeyError, TypeError, ValueError, OverflowError):
-        agrees = False
-    if not agrees:
-        raise InputError(
-            f"{EXTENSION} in the configuration is incomplete or does not agree with its "
-            f"max_position_embeddings of "
-            f"{config.max_position_embeddings}; extend the original model again."
-        )
 
 
 def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
@@ -238,30 +223,30 @@ def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torc
     return result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
 
 
-def differences(model: PreTrainedModel, other: PreTrainedModel) -> list[str]:
-    """In what two models differ to the last bit: buffers and attention factors of the rotary
-    embeddings that they use, and the scale of their attention, which some classes compute from the
-    RoPE parameters."""
-    different = []
-    for path in sorted({path for layer in layers(model) for path, _ in layer.rotations}):
-        one = model.get_submodule(path)
-        two = other.get_submodule(path)
-        factors = [name for name in vars(one) if name.endswith("attention_scaling")]
-        buffers = dict(one.named_buffers(recurse=False))
-        same = {name: getattr(one, name) == getattr(two, name) for name in factors}
-        same |= {
-            name: torch.equal(buffers[name].cpu().float(), two.get_buffer(name).float())
-            for name in buffers
-        }
-        different += [f"{path}.{name}" for name in same if not same[name]]
-    scales = (
-        {n: getattr(module, "scaling", None) for n, module in each.named_modules()}
-        for each in (model, other)
-    )
-    held, rebuilt = (
-        {n: scale for n, scale in s.items() if isinstance(scale, float)} for s in scales
-    )
-    return different + [f"{n}.scaling" for n in held if held[n] != rebuilt.get(n)][:1]
+def difference(model: PreTrainedModel, other: PreTrainedModel) -> str | None:
+    """The name of something in which two models differ to the last bit, of the frequencies and
+    attention factors of the rotary embeddings that they use, and the scale of their attention,
+    which some classes compute from the RoPE parameters; or None."""
+    paths = sorted({path for layer in layers(model) for path, _ in layer.rotations})
+    held = _rotates(model, paths)
+    rebuilt = _rotates(other, paths)
+    return next((name for name in held if held[name] != rebuilt.get(name)), None)
+
+
+def _rotates(model: PreTrainedModel, paths: list[str]) -> dict[str, object]:
+    """By name, what makes a model with rotary embeddings at these paths rotate and attend so."""
+    found: dict[str, object] = {}
+    for path in paths:
+        rotary = model.get_submodule(path)
+        for name, buffer in rotary.named_buffers(prefix=path, recurse=False):
+            found[name] = buffer.float().tolist()
+        for name, value in vars(rotary).items():
+            if name.endswith("attention_scaling"):
+                found[f"{path}.{name}"] = value
+    for name, module in model.named_modules():
+        if isinstance(scale := getattr(module, "scaling", None), float):
+            found[f"{name}.scaling"] = scale
+    return found
 
 
 def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:

@@ -33,14 +33,15 @@ from transformers import (
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
 )
+from transformers.utils import cached_file
 
 from core import clex, files, rope
 from core.errors import InputError, in_one_line, meant
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
-from core.huggingface import checkpoint
-from core.huggingface.configuration import EXTENSION, check_content, text_config
+from core.huggingface import checkpoint, schema
+from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
@@ -191,11 +192,9 @@ class BaseModel:
     @functools.cached_property
     def _config(self) -> PreTrainedConfig:
         self.check_access()
-        directory = Path(self.source)
-        if (directory / "config.json").is_file():
-            config = checkpoint.read_config(directory)
-        else:
-            config = self._packed_or_on_hub()
+        if self.gguf_file:
+            return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
+        config = checkpoint.read_config(self._directory())
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
@@ -203,14 +202,11 @@ class BaseModel:
             )
         return config
 
-    def _packed_or_on_hub(self) -> PreTrainedConfig:
-        """The configuration in a package's GGUF file or on the hub."""
+    def _directory(self) -> Path:
+        """The directory of its config.json, of the hub's cache if it is on the hub."""
         try:
-            if self.gguf_file:
-                return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
-            config = AutoConfig.from_pretrained(self.source, trust_remote_code=False, **self.pin)
-            content = PreTrainedConfig.get_config_dict(self.source, **self.pin)[0]
-        except Exception as error:  # a broken checkpoint makes the libraries raise anything
+            return Path(cached_file(self.source, "config.json", **self.pin)).parent
+        except Exception as error:  # a name that is none makes the libraries raise anything
             raise InputError(
                 f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}: give a "
                 f"directory with "
@@ -218,8 +214,6 @@ class BaseModel:
                 f"{', '.join(base_models.MODELS)} "
                 f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
             ) from error
-        check_content(config, content, self.name)
-        return config
 
     @property
     def architecture(self) -> PreTrainedConfig:
@@ -280,7 +274,7 @@ class BaseModel:
         facts = check_extension(skeleton(self.config))
         method = facts.get("method")
         options = facts.get("options")
-        if method not in list(rope.METHODS) or not isinstance(options, dict):
+        if method not in rope.METHODS or options is None:
             method = None
             options = {}
         return {
@@ -398,21 +392,20 @@ class BaseModel:
         )
         return dtype if dtype in HALF else "float32"
 
+    def _json(self, name: str) -> dict | None:
+        """What its JSON file of this name holds; None if it has none."""
+        quiet = {"_raise_exceptions_for_missing_entries": False}
+        file = cached_file(self.source, name, **quiet, **self.pin)
+        return schema.read(Path(file)) if file else None
+
     @functools.cached_property
     def stops(self) -> frozenset[int]:
         """The ids that end its answers: those of generation_config.json, if there is one, else its
         configuration's."""
-        mend = "correct its generation_config.json, or remove it"
-        file = Path(self.source) / "generation_config.json"
-        if file.is_file():
-            files.read_json(file, mend)
-        try:
-            return model_stops(GenerationConfig.from_pretrained(self.source, **self.pin))
-        except OSError:  # there is none
+        stated = self._json("generation_config.json")
+        if stated is None:
             return model_stops(GenerationConfig.from_model_config(self.config))
-        except Exception as error:  # what it holds makes the library raise anything
-            reason = in_one_line(error).removesuffix(".")
-            raise InputError(f"cannot generate by {self.name} ({reason}); {mend}.") from error
+        return model_stops(GenerationConfig(eos_token_id=stated.get("eos_token_id")))
 
     @functools.cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -423,6 +416,8 @@ class BaseModel:
 
     def stock_tokenizer(self) -> PreTrainedTokenizerBase:
         """Its tokenizer, as it is saved beside a model; no weights are loaded."""
+        for name in ("tokenizer_config.json", "special_tokens_map.json"):
+            self._json(name)
         try:
             if self.gguf_file:  # AutoTokenizer would parse the file a second time
                 return PreTrainedTokenizerFast.from_pretrained(

@@ -12,7 +12,7 @@ from core.clex import ode
 from core.clex.rotary import ClexRotaryEmbedding
 from core.errors import InputError
 from core.extend import export, extend
-from core.huggingface import dynamic
+from core.huggingface import rotation
 from core.huggingface.embedding import rope_geometry
 from core.rope import RopeGeometry, scale
 from tests.core.clex_models import (
@@ -170,7 +170,7 @@ def test_a_cache_is_continued_at_one_scale_alone():
         cache = model(ids[:, :at], use_cache=True).past_key_values
         return model(ids[:, at:], past_key_values=cache).logits
 
-    with dynamic.at_length(model, 2 * L):
+    with rotation.at_length(model, 2 * L):
         full = full_logits(model, ids)
         assert torch.allclose(continued(L - 3), full[:, L - 3 :], atol=2e-3)
     with pytest.raises(InputError, match="at_length"):
@@ -190,7 +190,7 @@ def test_an_export_loads_stock_and_is_restored(tmp_path):
     for length in (10, 4 * L, 7 * L):
         ids = tokens(length)
         assert torch.equal(full_logits(restored, ids), full_logits(model, ids))
-    with dynamic.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
+    with rotation.at_length(model, 4 * L):  # the fixed scale of the stock checkpoint
         assert torch.allclose(full_logits(stock, ids), full_logits(model, ids), atol=2e-3)
     short = tokens(10)
     assert not torch.allclose(full_logits(stock, short), full_logits(model, short), atol=0.1)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from lm_eval.api.instance import Instance
 
-from core.huggingface import dynamic
+from core.huggingface import rotation
 from eval import generation, position_loss
 from eval.generation import Request, generate
 from eval.open_llm import SharedPrefixLM
@@ -103,7 +103,7 @@ def test_log_likelihoods(kind):
     factors = set()
     for (question, answer), (value, _) in zip(pairs, lm.loglikelihood(requests, disable_tqdm=True)):
         ids = torch.tensor(lm.tok_encode(question + answer))[-(lm.max_length + 1) :]
-        factors.add(dynamic.scale_for(model, len(ids) - 1))
+        factors.add(rotation.scale_for(model, len(ids) - 1))
         scores = logits(model, ids[:-1], len(ids) - 1).log_softmax(-1)
         expected = scores.gather(1, ids[1:, None])[-len(answer) :].sum()
         assert value == pytest.approx(expected.item(), abs=1e-2)

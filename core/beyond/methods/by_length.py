@@ -37,7 +37,7 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
     """Give a model's embeddings what their class computes at each scale; a pass whose length is not
     set has s."""
     from ... import clex  # imports torch, which tables and figures do not need
-    from ...huggingface import dynamic, embedding
+    from ...huggingface import embedding, rotation
 
     factor = float(factor)
     by_scale = {}
@@ -48,7 +48,7 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
         embedding.apply_scaling(model, geometry, scaling, scale)
         clex.remove(model)
         by_scale[scale] = [
-            dynamic.state(rotary) for _, _, rotary in embedding.rotary_modules(model)
+            rotation.state(rotary) for _, _, rotary in embedding.rotary_modules(model)
         ]
     for index, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
         states = {scale: of_all[index] for scale, of_all in by_scale.items()}

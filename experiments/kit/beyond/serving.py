@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 clex = later("core.clex")
 configuration = later("core.huggingface.configuration")
-dynamic = later("core.huggingface.dynamic")
 rotation = later("core.huggingface.rotation")
 endpoint = later("eval.beyond.endpoint")
 base_model = later("experiments.kit.base_model")
@@ -112,7 +111,7 @@ class Serving:
             return True
         model = rotation.skeleton(self.base.config)
         longest = 2 * self.base.stated_length
-        return dynamic.scale_for(model, 1) != dynamic.scale_for(model, longest)
+        return rotation.scale_for(model, 1) != rotation.scale_for(model, longest)
 
     def facts(self) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records

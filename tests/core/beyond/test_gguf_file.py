@@ -13,8 +13,8 @@ from core.beyond.gguf_file import TAKES_KEYS, TAKES_LISTS, extend_gguf
 from core.errors import InputError
 from core.extend import extend
 from core.geometry import RopeGeometry
+from core.huggingface.card import commands
 from core.huggingface.rotation import skeleton
-from core.huggingface.serving import commands
 from tests.models import random_model
 
 GEOMETRY = RopeGeometry(head_dim=32, base=10000.0, context_length=128)

@@ -11,8 +11,8 @@ import transformers
 from transformers import AutoConfig
 
 from core.extend import extend, extend_checkpoint
+from core.huggingface.card import commands
 from core.huggingface.rotation import skeleton
-from core.huggingface.serving import commands
 from core.rope import ORIGINAL, PROPOSED, TIME_REFERENCE
 from tests.core.huggingface.test_families import FAMILIES, L, logits, qwen2_vl
 from tests.models import SIZES, random_model

@@ -8,7 +8,7 @@ import torch
 from core.beyond.gguf_file import extend_gguf
 from core.errors import InputError
 from core.extend import check_extension, export, extend, extend_checkpoint
-from core.huggingface import dynamic
+from core.huggingface import rotation
 from core.rope import BASELINE, PROPOSED, scale
 from tests.core.geometries import LLAMA2
 from tests.models import random_model
@@ -25,7 +25,7 @@ TOKENS = torch.arange(4 * L)[None].remainder(293) + 3
 
 
 def logits(model, length):
-    with torch.no_grad(), dynamic.at_length(model, length):
+    with torch.no_grad(), rotation.at_length(model, length):
         return model(TOKENS[:, :length]).logits
 
 
@@ -44,11 +44,11 @@ def test_each_length_has_its_own_scale(architecture, sizes, of):
         assert torch.equal(logits(model, length), logits(alone, length)), length
     with torch.no_grad():
         assert torch.equal(model(TOKENS).logits, alone(TOKENS).logits)  # where no length is set
-    scales = {dynamic.scale_for(model, length) for length in (5, L, 2 * L, 2 * L + 1, 4 * L)}
+    scales = {rotation.scale_for(model, length) for length in (5, L, 2 * L, 2 * L + 1, 4 * L)}
     assert len(scales) == 3
     assert check_extension(model)["options"] == {"of": of}
     extend(model, of, factor)
-    assert dynamic.scale_for(model, 5) == dynamic.scale_for(model, 4 * L) == b""
+    assert rotation.scale_for(model, 5) == rotation.scale_for(model, 4 * L) == b""
 
 
 def test_its_frequencies_are_those_of_the_longest_prompt_and_no_file_states_it(tmp_path):

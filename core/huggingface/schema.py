@@ -1,0 +1,132 @@
+"""What the JSON files of a checkpoint may hold: each is read here, against a schema.
+
+Typed are the keys that this project reads, and those of RoPE that transformers reads. Whatever else
+a file holds is checked by the class of transformers that reads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, create_model
+
+from .. import files
+from ..schema import Schema, Truth, check, having
+
+REMEDY = "give a complete checkpoint, as save_pretrained writes it"
+
+
+# Other names for the context length, of which vLLM takes the smallest.
+LENGTHS = (
+    "max_length",
+    "model_max_length",
+    "max_sequence_length",
+    "max_seq_length",
+    "max_seq_len",
+    "seq_length",
+)
+
+
+_WHOLE = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+_LENGTH = Annotated[_WHOLE, Field(ge=1)]
+_NUMBER = Annotated[float, Field(strict=True, ge=0, le=1e15)]  # products of some are finite
+_IDS = Annotated[list[_WHOLE], BeforeValidator(lambda ids: ids if isinstance(ids, list) else [ids])]
+# as text, or as what a tokenizer makes of it
+_TOKEN = Annotated[
+    str | None,
+    BeforeValidator(lambda token: token.get("content", {}) if isinstance(token, dict) else token),
+]
+
+_NUMBERS_OF_ROPE = (
+    "rope_theta",
+    "partial_rotary_factor",
+    "factor",
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "low_freq_factor",
+    "high_freq_factor",
+    "mscale",
+    "mscale_all_dim",
+    "short_mscale",
+    "long_mscale",
+)
+_ROPE = {
+    **dict.fromkeys(_NUMBERS_OF_ROPE, _NUMBER | None),
+    **dict.fromkeys(("rope_type", "type"), str),
+    **dict.fromkeys(("short_factor", "long_factor"), list[_NUMBER]),
+    "original_max_position_embeddings": _LENGTH | None,
+    "truncate": Truth,
+}
+_OF_LAYERS = dict.fromkeys(("full_attention", "sliding_attention"), having({}, _ROPE) | None)
+
+# how this project extended a model: see core.huggingface.configuration
+_SCALED = create_model(
+    "object",
+    __config__={"extra": "forbid"},
+    frequencies=list[_NUMBER],
+    attention_factor=_NUMBER,
+    rope_type=str,
+)
+ROPE_EXTENSION = having(
+    {"context_length": _LENGTH, "rope_theta": _NUMBER, "factor": _NUMBER},
+    # other versions state no method
+    {"scaled": _SCALED, "method": str | None, "options": dict | None},
+)
+
+_TEXT = {
+    **dict.fromkeys(LENGTHS, int | None),
+    **dict.fromkeys(
+        ("max_position_embeddings", "original_max_position_embeddings"), _LENGTH | None
+    ),
+    **dict.fromkeys(("rope_parameters", "rope_scaling"), having({}, _ROPE | _OF_LAYERS) | None),
+    **dict.fromkeys(
+        ("rope_theta", "partial_rotary_factor", "rotary_emb_base", "rotary_pct"), _NUMBER | None
+    ),
+    **dict.fromkeys(
+        ("auto_map", "dual_chunk_attention_config", "quantization_config"), dict | None
+    ),
+    **dict.fromkeys(("architectures", "layer_types"), list[str] | None),
+    **dict.fromkeys(("dtype", "torch_dtype", "transformers_weights"), str | None),
+    "rope_extension": ROPE_EXTENSION,
+    "num_hidden_layers": Annotated[int, Field(le=10_000)] | None,  # each of which is built
+    "sliding_window": _WHOLE | None,
+    "eos_token_id": _IDS | None,
+    "is_causal": Truth,
+    "return_dict": Literal[True],
+}
+_TOKENS = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), _TOKEN)
+# by the file's name
+SCHEMAS = {
+    "config.json": having({}, _TEXT | {"text_config": having({}, _TEXT) | None}),
+    "generation_config.json": having(
+        {},
+        {
+            "eos_token_id": _IDS | None,
+            "max_length": int | None,
+            "cache_implementation": str | None,
+        },
+    ),
+    "tokenizer_config.json": having(
+        {}, _TOKENS | {"model_max_length": float | None, "tokenizer_class": str | None}
+    ),
+    "special_tokens_map.json": having({}, _TOKENS),
+}
+INDEX = having({"weight_map": Annotated[dict[str, str], Field(min_length=1)]})
+
+
+def read(file: Path, schema: Schema | None = None) -> dict[str, Any]:
+    """The content of a JSON file of a checkpoint.
+
+    Args:
+        schema: what it must hold; by default, what a file of this name does, or any object or list.
+
+    Raises:
+        InputError: it cannot be read, or holds a value of another type.
+    """
+    schema = schema or SCHEMAS.get(file.name)
+    content = files.read_json(file, REMEDY, dict if schema else (dict, list))
+    if schema:
+        check(content, schema, str(file), REMEDY)
+    return content
