@@ -32,11 +32,11 @@ from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.suites.suite import Suite
-from experiments.training.corpus import Corpus
 
 if TYPE_CHECKING:
     from experiments.kit.base_model import BaseModel
-    from experiments.training.output import Output
+    from experiments.training.corpus import Corpus
+    from experiments.training.state import Output
 
 torch = later("torch")
 clex = later("core.clex")
@@ -45,10 +45,8 @@ embedding = later("core.huggingface.embedding")
 attention = later("experiments.training.attention")
 base_model = later("experiments.kit.base_model")
 budget = later("experiments.training.budget")
-checkpoint = later("experiments.training.checkpoint")
-launch = later("experiments.training.launch")
-outputs = later("experiments.training.output")
-packing = later("experiments.training.packing")
+state = later("experiments.training.state")
+training_text = later("experiments.training.corpus")
 trainers = later("experiments.training.trainer")
 transformers_utils = later("transformers.utils")
 
@@ -163,17 +161,17 @@ class FineTune(Experiment):
                 f"--results."
             )
         self.base.check_access()
-        budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
-        corpus = Corpus(training.corpus)
+        # refuses a batch that cannot be divided
+        budget.device_batch(training, processes.expected())
+        corpus = training_text.Corpus(training.corpus)
         facts = self.run_facts(method, options, rate=rate, training=training, steps=steps)
         # The data's content, not its path.
         facts["data"] = corpus.source if corpus.source == "books" else corpus.fingerprint
         facts |= self.model_facts(method, options)
         facts = json.loads(json.dumps(facts, default=str))  # as it is when read from a file
-        facts["identity"] = records.identity(**facts)
-        output = outputs.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
+        output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
-        is_recorded = records.is_done(record, records.asked(facts), given.replace)
+        is_recorded = records.is_done(record, facts, given.replace)
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
             if first:
@@ -182,11 +180,11 @@ class FineTune(Experiment):
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
-            launch.start(records.program(self.name))
+            processes.start(records.program(self.name))
             self.train(output, training, corpus)
         if first and not is_recorded:
             print(output.path)
-            self.record(output.facts(), record)
+            self.record(state.training(output.path), facts, record)
 
     def run_facts(
         self, method: str, options: dict, *, rate: float | None, training: Training, steps: int
@@ -336,9 +334,7 @@ class FineTune(Experiment):
                     budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
                 )
                 if less is None or not should_reduce_batch_size(error):
-                    error.add_note(
-                        f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}"
-                    )
+                    error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
             training = less
@@ -363,7 +359,7 @@ class FineTune(Experiment):
             if output.is_done:  # another command finished it meanwhile
                 return
             cache = self.results.resolve().parent / "runs" / "data"
-            data = packing.pack(
+            data = training_text.pack(
                 corpus, self.base.tokenizer, length, batch, steps, seed, cache, self.bos
             )
             manifest = output.begin(data.facts["sha256"])
@@ -386,31 +382,38 @@ class FineTune(Experiment):
             trainer.train()
             facts = {
                 "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-                "tokens": length * batch * steps,
-                "epochs": round(batch * steps / data.facts["sequences"], 3),
                 "data_facts": data.facts,
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
 
-    def record(self, facts: dict, file: Path) -> None:
-        """Write the record of a finished run: its `training.json` without lists of the data and of
-        durations."""
+    def record(self, facts: dict, run: dict, file: Path) -> None:
+        """Write the record of a finished run.
+
+        Args:
+            facts: its `training.json`.
+            run: its settings.
+        """
         losses = facts["losses"]
         last = losses[-max(1, len(losses) // 10) :]
-        scores = {
-            "first_loss": losses[0],
-            "final_loss": sum(last) / len(last),
-            "final_steps": len(last),
-        }
-        scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
-        scores |= {name: facts[name] for name in ("parameters", "tokens", "epochs", "losses")}
+        sequences = run["batch"] * run["steps"]
+        tokens = run["length"] * sequences
+        seconds = round(sum(facts["seconds_per_step"]), 1)
         self.finish(
             file,
-            records.asked(facts),
-            scores=scores,
+            run,
+            scores={
+                "first_loss": losses[0],
+                "final_loss": sum(last) / len(last),
+                "final_steps": len(last),
+                "tokens_per_second": round(tokens / seconds, 1),
+                "parameters": facts["parameters"],
+                "tokens": tokens,
+                "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
+                "losses": losses,
+            },
             data_facts={"sha256": facts["data_facts"]["sha256"]},
-            seconds=facts["seconds"],
+            seconds=seconds,
             of_machine={"ran_on": facts["ran_on"]},
         )
 

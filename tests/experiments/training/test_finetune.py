@@ -17,8 +17,7 @@ from experiments import finetune
 from experiments.kit import command_line
 from experiments.kit.base_model import BaseModel
 from experiments.kit.records import RESULTS, ROOT
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.training.corpus import Corpus, pack
 from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -156,7 +155,7 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("experiments.training.output.export", interrupted)
+        patched.setattr("core.extend.export", interrupted)
         status, _, err = finetuned(arguments=three)
         assert status == 130
         assert err.endswith(f"last checkpoint: {unfinished / 'checkpoint-3'}.\n")
