@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,9 +151,7 @@ class FineTune(Experiment):
         if first:
             print(f"run           {name}", flush=True)
         if given.dry_run:
-            sizes = budget.sizes(self.base.architecture)
-            gpus = given.gpus or torch.cuda.device_count()
-            print(budget.report(sizes, training, self.length, steps, gpus, given.memory))
+            self.plan(method, options, training, steps)
             return
 
         if self.results.resolve() == records.RESULTS and not self.of_suite(name):
@@ -185,6 +184,50 @@ class FineTune(Experiment):
         if first and not is_recorded:
             print(output.path)
             self.record(state.training(output.path), facts, record)
+
+    def plan(self, method: str, options: dict, training: Training, steps: int) -> None:
+        """Print which pairs are interpolated, and what the run needs."""
+        geometry = self.base.geometry
+        if self.learns:
+            divided = "what each pair is divided by is learned"
+        else:
+            scaling = rope.scale(geometry, method, self.factor, **options)
+            divided = budget.pairs(geometry, scaling, self.factor)
+        size = budget.sizes(self.base.architecture)
+        gpus = self.arguments.gpus or torch.cuda.device_count()
+        needs = budget.report(
+            size, training, self.length, steps, max(gpus, 1), self.arguments.memory
+        )
+        work = budget.flops(size, self.length * training.batch * steps, self.length)
+        if gpus:
+            hours = work / (gpus * budget.A100) / 3600
+            assumed = f"assuming A100s at {budget.MFU:.0%} of their bfloat16 peak"
+            expected = f"{hours:.2g} hours, {assumed}"
+        else:
+            expected = self.hours_here(size, work, training.dtype)
+        print(f"method        {divided}", needs, f"expected      {expected}", sep="\n")
+
+    def hours_here(self, size: budget.Sizes, work: float, dtype: str | None) -> str:
+        """The hours that a run takes on this CPU, by the records of those that trained this model
+        on it."""
+        device = records.environment()["device"]
+        seconds = []
+        for results in {self.results, records.OWN, records.RESULTS}:
+            folder = records.folder(results, self.base.folder, self.name)
+            for file in sorted(folder.glob("*.json")):
+                record = records.read(file)
+                run = record["run"]
+                environment = record["environment"]
+                if environment.get("device") != device or run["dtype"] != dtype:
+                    continue
+                done = budget.flops(size, record["scores"]["tokens"], run["length"])
+                seconds.append(environment["seconds"] * work / done)
+        if not seconds:
+            return (
+                f"unknown: no training of this model in {dtype} is recorded of this CPU ({device})"
+            )
+        hours = statistics.median(seconds) / 3600
+        return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
 
     def run_facts(
         self, method: str, options: dict, *, rate: float | None, training: Training, steps: int
