@@ -163,11 +163,7 @@ class FineTune(Experiment):
         # refuses a batch that cannot be divided
         budget.device_batch(training, processes.expected())
         corpus = training_text.Corpus(training.corpus)
-        facts = self.run_facts(method, options, rate=rate, training=training, steps=steps)
-        # The data's content, not its path.
-        facts["data"] = corpus.source if corpus.source == "books" else corpus.fingerprint
-        facts |= self.model_facts(method, options)
-        facts = json.loads(json.dumps(facts, default=str))  # as it is when read from a file
+        facts = self.settings_of_run(method, options, rate, training, steps, corpus)
         output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, facts, given.replace)
@@ -229,14 +225,23 @@ class FineTune(Experiment):
         hours = statistics.median(seconds) / 3600
         return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
 
-    def run_facts(
-        self, method: str, options: dict, *, rate: float | None, training: Training, steps: int
+    def settings_of_run(
+        self,
+        method: str,
+        options: dict,
+        rate: float | None,
+        training: Training,
+        steps: int,
+        corpus: Corpus,
     ) -> dict:
-        """What the run's files say of its settings.
+        """All that decides the result, as a file states it and in this order: a run's identity is
+        its hash, and its manifest, training.json and record repeat it.
 
         Args:
             rate: a learning rate that is in the run's name.
         """
+        settings = dataclasses.asdict(training)
+        configuration = self.base.config.to_dict()
         facts = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -244,26 +249,21 @@ class FineTune(Experiment):
             "factor": float(self.factor),
             "options": options,
             "seed": self.arguments.seed,
-        }
-        if rate:
-            facts["rate"] = rate
-        facts |= {"length": self.length, "steps": steps}
-        settings = dataclasses.asdict(training)
-        return facts | {name: settings[name] for name in settings if name not in _FREE}
-
-    def model_facts(self, method: str, options: dict) -> dict:
-        """What they say of the model that is trained."""
-        dropout = {
-            name: value
-            for name, value in self.base.config.to_dict().items()
-            if name.endswith(base_model.DROPOUT) and value
-        }
-        return {
+            **({"rate": rate} if rate else {}),
+            "length": self.length,
+            "steps": steps,
+            **{name: settings[name] for name in settings if name not in _FREE},
+            "data": corpus.content,
             "model": self.base.provenance,
-            **dropout,
+            **{
+                name: value
+                for name, value in configuration.items()
+                if name.endswith(base_model.DROPOUT) and value
+            },
             **records.computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),
         }
+        return json.loads(json.dumps(facts, default=str))
 
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they
@@ -291,15 +291,12 @@ class FineTune(Experiment):
                 )
             rope.scale(self.base.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
             return method, {}
-        rope.scale(
-            self.base.geometry, method, self.factor, **options
-        )  # refuses a bad method, factor or option
-        if "threshold" in options and options["threshold"] == rope.method_options(method).get(
-            "threshold"
-        ):
-            return method, {
-                key: value for key, value in options.items() if key != "threshold"
-            }  # the default
+        # refuses a bad method, factor or option
+        rope.scale(self.base.geometry, method, self.factor, **options)
+        if "threshold" in options:
+            threshold = options["threshold"]
+            if threshold == rope.method_options(method)["threshold"]:  # which needs no name
+                return method, {key: options[key] for key in options if key != "threshold"}
         origin = self.base.origin
         at_n_hat = (
             origin
@@ -335,18 +332,13 @@ class FineTune(Experiment):
         A method that learns its scaling reads s times as many sequences of L tokens, so as many
         tokens as the others.
         """
-        names = {field.name for field in dataclasses.fields(Training)} - {
-            "steps"
-        }  # which are by factor
-        changes = {
-            name: value
-            for name, value in vars(self.arguments).items()
-            if name in names and value is not None
-        }
         training = self.default
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
-        training = dataclasses.replace(training, **changes)
+        for name in (*_FREE[1:], "batch", "learning_rate", "dtype"):
+            value = getattr(self.arguments, name)
+            if value is not None:
+                training = dataclasses.replace(training, **{name: value})
         if (
             training.dtype == "bfloat16"
             and torch.cuda.is_available()

@@ -120,9 +120,7 @@ class Learned(Experiment):
             "model": self.base.provenance,
             **records.computed(self.base.geometry, method, self.factor, {}),
             "dtype": self.dtype,
-            "data": corpus.source
-            if corpus.source == "books"
-            else corpus.fingerprint,  # its content, not its path
+            "data": corpus.content,
             "held_out": {
                 "texts": {book.title: book.sha256 for book in library},
                 "sequences": given.sequences,

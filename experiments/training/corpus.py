@@ -91,6 +91,11 @@ class Corpus:
         contents."""
         return self.source if self.source in ("hub", "books") else "directory"
 
+    @property
+    def content(self) -> str | list:
+        """What records say of it: its content, not its path; the packaged books have a name."""
+        return self.source if self.source == "books" else self.fingerprint
+
     @functools.cached_property
     def fingerprint(self) -> list:
         """What identifies this source's contents: the name and SHA-256 of each file or book, of
