@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,11 +33,11 @@ from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
 from experiments.suites.suite import Suite
-from experiments.training.corpus import Corpus
 
 if TYPE_CHECKING:
     from experiments.kit.base_model import BaseModel
-    from experiments.training.output import Output
+    from experiments.training.corpus import Corpus
+    from experiments.training.state import Output
 
 torch = later("torch")
 clex = later("core.clex")
@@ -45,10 +46,8 @@ embedding = later("core.huggingface.embedding")
 attention = later("experiments.training.attention")
 base_model = later("experiments.kit.base_model")
 budget = later("experiments.training.budget")
-checkpoint = later("experiments.training.checkpoint")
-launch = later("experiments.training.launch")
-outputs = later("experiments.training.output")
-packing = later("experiments.training.packing")
+state = later("experiments.training.state")
+training_text = later("experiments.training.corpus")
 trainers = later("experiments.training.trainer")
 transformers_utils = later("transformers.utils")
 
@@ -153,9 +152,7 @@ class FineTune(Experiment):
             print(f"run           {name}")
             print(f"method        {command_line.in_words(method, options)}", flush=True)
         if given.dry_run:
-            sizes = budget.sizes(self.base.architecture)
-            gpus = given.gpus or torch.cuda.device_count()
-            print(budget.report(sizes, training, self.length, steps, gpus, given.memory))
+            self.plan(method, options, training, steps)
             return
 
         if self.results.resolve() == records.RESULTS and not self.of_suite(name):
@@ -164,17 +161,13 @@ class FineTune(Experiment):
                 f"--results."
             )
         self.base.check_access()
-        budget.device_batch(training, launch.expected())  # refuses a batch that cannot be divided
-        corpus = Corpus(training.corpus)
-        facts = self.run_facts(method, options, rate=rate, training=training, steps=steps)
-        # The data's content, not its path.
-        facts["data"] = corpus.source if corpus.source == "books" else corpus.fingerprint
-        facts |= self.model_facts(method, options)
-        facts = json.loads(json.dumps(facts, default=str))  # as it is when read from a file
-        facts["identity"] = records.identity(**facts)
-        output = outputs.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
+        # refuses a batch that cannot be divided
+        budget.device_batch(training, processes.expected())
+        corpus = training_text.Corpus(training.corpus)
+        facts = self.settings_of_run(method, options, rate, training, steps, corpus)
+        output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
-        is_recorded = records.is_done(record, records.asked(facts), given.replace)
+        is_recorded = records.is_done(record, facts, given.replace)
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
             if first:
@@ -183,20 +176,73 @@ class FineTune(Experiment):
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
-            launch.start(records.program(self.name))
+            processes.start(records.program(self.name))
             self.train(output, training, corpus)
         if first and not is_recorded:
             print(output.path)
-            self.record(output.facts(), record)
+            self.record(state.training(output.path), facts, record)
 
-    def run_facts(
-        self, method: str, options: dict, *, rate: float | None, training: Training, steps: int
+    def plan(self, method: str, options: dict, training: Training, steps: int) -> None:
+        """Print which pairs are interpolated, and what the run needs."""
+        geometry = self.base.geometry
+        if self.learns:
+            divided = "what each pair is divided by is learned"
+        else:
+            scaling = rope.scale(geometry, method, self.factor, **options)
+            divided = budget.pairs(geometry, scaling, self.factor)
+        size = budget.sizes(self.base.architecture)
+        gpus = self.arguments.gpus or torch.cuda.device_count()
+        needs = budget.report(
+            size, training, self.length, steps, max(gpus, 1), self.arguments.memory
+        )
+        work = budget.flops(size, self.length * training.batch * steps, self.length)
+        if gpus:
+            hours = work / (gpus * budget.A100) / 3600
+            assumed = f"assuming A100s at {budget.MFU:.0%} of their bfloat16 peak"
+            expected = f"{hours:.2g} hours, {assumed}"
+        else:
+            expected = self.hours_here(size, work, training.dtype)
+        print(f"method        {divided}", needs, f"expected      {expected}", sep="\n")
+
+    def hours_here(self, size: budget.Sizes, work: float, dtype: str | None) -> str:
+        """The hours that a run takes on this CPU, by the records of those that trained this model
+        on it."""
+        device = records.environment()["device"]
+        seconds = []
+        for results in {self.results, records.OWN, records.RESULTS}:
+            folder = records.folder(results, self.base.folder, self.name)
+            for file in sorted(folder.glob("*.json")):
+                record = records.read(file)
+                run = record["run"]
+                environment = record["environment"]
+                if environment.get("device") != device or run["dtype"] != dtype:
+                    continue
+                done = budget.flops(size, record["scores"]["tokens"], run["length"])
+                seconds.append(environment["seconds"] * work / done)
+        if not seconds:
+            return (
+                f"unknown: no training of this model in {dtype} is recorded of this CPU ({device})"
+            )
+        hours = statistics.median(seconds) / 3600
+        return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
+
+    def settings_of_run(
+        self,
+        method: str,
+        options: dict,
+        rate: float | None,
+        training: Training,
+        steps: int,
+        corpus: Corpus,
     ) -> dict:
-        """What the run's files say of its settings.
+        """All that decides the result, as a file states it and in this order: a run's identity is
+        its hash, and its manifest, training.json and record repeat it.
 
         Args:
             rate: a learning rate that is in the run's name.
         """
+        settings = dataclasses.asdict(training)
+        configuration = self.base.config.to_dict()
         facts = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -204,26 +250,21 @@ class FineTune(Experiment):
             "factor": float(self.factor),
             "options": options,
             "seed": self.arguments.seed,
-        }
-        if rate:
-            facts["rate"] = rate
-        facts |= {"length": self.length, "steps": steps}
-        settings = dataclasses.asdict(training)
-        return facts | {name: settings[name] for name in settings if name not in _FREE}
-
-    def model_facts(self, method: str, options: dict) -> dict:
-        """What they say of the model that is trained."""
-        dropout = {
-            name: value
-            for name, value in self.base.config.to_dict().items()
-            if name.endswith(base_model.DROPOUT) and value
-        }
-        return {
+            **({"rate": rate} if rate else {}),
+            "length": self.length,
+            "steps": steps,
+            **{name: settings[name] for name in settings if name not in _FREE},
+            "data": corpus.content,
             "model": self.base.provenance,
-            **dropout,
+            **{
+                name: value
+                for name, value in configuration.items()
+                if name.endswith(base_model.DROPOUT) and value
+            },
             **records.computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),
         }
+        return json.loads(json.dumps(facts, default=str))
 
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they
@@ -278,18 +319,13 @@ class FineTune(Experiment):
         A method that learns its scaling reads s times as many sequences of L tokens, so as many
         tokens as the others.
         """
-        names = {field.name for field in dataclasses.fields(Training)} - {
-            "steps"
-        }  # which are by factor
-        changes = {
-            name: value
-            for name, value in vars(self.arguments).items()
-            if name in names and value is not None
-        }
         training = self.default
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
-        training = dataclasses.replace(training, **changes)
+        for name in (*_FREE[1:], "batch", "learning_rate", "dtype"):
+            value = getattr(self.arguments, name)
+            if value is not None:
+                training = dataclasses.replace(training, **{name: value})
         if (
             training.dtype == "bfloat16"
             and torch.cuda.is_available()
@@ -320,9 +356,7 @@ class FineTune(Experiment):
                     budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
                 )
                 if less is None or not should_reduce_batch_size(error):
-                    error.add_note(
-                        f"last checkpoint: {checkpoint.last(output.unfinished) or 'none'}"
-                    )
+                    error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
                     raise
             # Outside the handler, so that the failed run's tensors are freed.
             training = less
@@ -347,7 +381,7 @@ class FineTune(Experiment):
             if output.is_done:  # another command finished it meanwhile
                 return
             cache = self.results.resolve().parent / "runs" / "data"
-            data = packing.pack(
+            data = training_text.pack(
                 corpus, self.base.tokenizer, length, batch, steps, seed, cache, self.bos
             )
             manifest = output.begin(data.facts["sha256"])
@@ -370,31 +404,38 @@ class FineTune(Experiment):
             trainer.train()
             facts = {
                 "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-                "tokens": length * batch * steps,
-                "epochs": round(batch * steps / data.facts["sequences"], 3),
                 "data_facts": data.facts,
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
 
-    def record(self, facts: dict, file: Path) -> None:
-        """Write the record of a finished run: its `training.json` without lists of the data and of
-        durations."""
+    def record(self, facts: dict, run: dict, file: Path) -> None:
+        """Write the record of a finished run.
+
+        Args:
+            facts: its `training.json`.
+            run: its settings.
+        """
         losses = facts["losses"]
         last = losses[-max(1, len(losses) // 10) :]
-        scores = {
-            "first_loss": losses[0],
-            "final_loss": sum(last) / len(last),
-            "final_steps": len(last),
-        }
-        scores["tokens_per_second"] = round(facts["tokens"] / facts["seconds"], 1)
-        scores |= {name: facts[name] for name in ("parameters", "tokens", "epochs", "losses")}
+        sequences = run["batch"] * run["steps"]
+        tokens = run["length"] * sequences
+        seconds = round(sum(facts["seconds_per_step"]), 1)
         self.finish(
             file,
-            records.asked(facts),
-            scores=scores,
+            run,
+            scores={
+                "first_loss": losses[0],
+                "final_loss": sum(last) / len(last),
+                "final_steps": len(last),
+                "tokens_per_second": round(tokens / seconds, 1),
+                "parameters": facts["parameters"],
+                "tokens": tokens,
+                "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
+                "losses": losses,
+            },
             data_facts={"sha256": facts["data_facts"]["sha256"]},
-            seconds=facts["seconds"],
+            seconds=seconds,
             of_machine={"ran_on": facts["ran_on"]},
         )
 

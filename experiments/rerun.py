@@ -42,7 +42,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 from experiments import base_models, suites
 from experiments.base_models.model import Model, papers_n_hat
-from experiments.kit import command_line, records
+from experiments.kit import command_line, processes, records
 from experiments.kit.command_line import SKIPPED, existing_directory, option
 from experiments.suites.suite import Chain, Command, Suite, chains_of
 
@@ -413,13 +413,11 @@ def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
     """
     import torch
 
-    from experiments.training import launch
-
     skipped = []
     for module, *arguments in chain.commands:
         try:
             if torch.cuda.device_count() > 1:
-                if status := launch.on_all_gpus(module, arguments):
+                if status := processes.on_all_gpus(module, arguments):
                     sys.exit(status)
                 continue
             sys.argv = [module, *arguments]

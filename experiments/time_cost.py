@@ -80,13 +80,11 @@ class TimeCost(Experiment):
                 f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of "
                 f"--method."
             )
-        compared = {
-            records.run_name(method, self.factor, options): (method, options)
-            for method, options in settings
-        }
-        reference = next(
-            name for name, (method, _) in compared.items() if method == rope.TIME_REFERENCE
-        )
+        compared = {}
+        for method, options in settings:
+            name = records.run_name(method, self.factor, options)
+            compared[name] = (method, options)
+        reference = records.run_name(rope.TIME_REFERENCE, self.factor, {})
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -121,14 +119,12 @@ class TimeCost(Experiment):
                     done.add(str(turn), self.round(compared, works, turn))
                 rounds.append(done.entries[str(turn)])
                 bar.update()
-                control = [row for row in scores(rounds, compared, reference) if row["again"]]
-                if turn >= LEAST and all(
-                    row["high"] - row["low"] <= 2 * given.precision for row in control
-                ):
+                rows = scores(rounds, compared, reference)
+                widths = [row["high"] - row["low"] for row in rows if row["again"]]
+                if turn >= LEAST and max(widths) <= 2 * given.precision:
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
-        measured = {"rows": scores(rounds, compared, reference)}
-        self.finish(file, run, scores=measured, seconds=seconds)
+        self.finish(file, run, scores={"rows": rows}, seconds=seconds)
 
     def round(
         self, compared: dict, works: dict[str, Work], turn: int
@@ -170,9 +166,11 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
                 "run": name,
                 "method": method,
                 "options": records.stated_options(method, options),
+                "again": name.endswith("_again"),
+                "phase": phase,
+                "seconds": float(np.median(seconds)),
+                "rounds": len(rounds),
             }
-            row |= {"again": name.endswith("_again"), "phase": phase}
-            row |= {"seconds": float(np.median(seconds)), "rounds": len(rounds)}
             rows.append(row | _median_ratio(seconds / of_pi))
     return rows
 

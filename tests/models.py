@@ -93,8 +93,18 @@ def fine_tuned(directory, **settings) -> dict:
         "seed": 3,
         "steps": 7,
         "length": 2048,
+        "batch": 1,
+        "model": {"sha256": {"model.safetensors": "def"}},
+        **settings,
     }
-    facts |= {"model": {"sha256": {"model.safetensors": "def"}}} | settings
-    facts |= {"identity": records.identity(**facts), "sha256": base_model.weight_hashes(directory)}
+    facts |= {
+        "identity": records.identity(**facts),
+        "parameters": 1,
+        "data_facts": {"sha256": "abc", "sequences": 7, "books": []},
+        "ran_on": {},
+        "sha256": base_model.weight_hashes(directory),
+        "losses": [2.0] * 7,
+        "seconds_per_step": [0.5] * 7,
+    }
     (directory / "training.json").write_text(json.dumps(facts))
     return facts

@@ -32,9 +32,8 @@ from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.experiment import Experiment
 from experiments.kit.journal import Journal
-from experiments.training.corpus import Corpus
 
-packing = later("experiments.training.packing")
+training_text = later("experiments.training.corpus")
 
 
 class Learned(Experiment):
@@ -109,7 +108,7 @@ class Learned(Experiment):
         )  # refuses a length that cannot be divided into blocks
 
         library = texts.chosen(given)
-        corpus = Corpus(given.corpus)
+        corpus = training_text.Corpus(given.corpus)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -121,9 +120,7 @@ class Learned(Experiment):
             "model": self.base.provenance,
             **records.computed(self.base.geometry, method, self.factor, {}),
             "dtype": self.dtype,
-            "data": corpus.source
-            if corpus.source == "books"
-            else corpus.fingerprint,  # its content, not its path
+            "data": corpus.content,
             "held_out": {
                 "texts": {book.title: book.sha256 for book in library},
                 "sequences": given.sequences,
@@ -135,7 +132,7 @@ class Learned(Experiment):
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = packing.pack(
+        data = training_text.pack(
             corpus,
             self.base.tokenizer,
             length,

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
+    from experiments.training.corpus import PackedSequences
     from experiments.training.loss import HeadLoss
-    from experiments.training.packing import PackedSequences
 
 torch = later("torch")
 extend = later("core.extend")

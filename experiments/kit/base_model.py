@@ -50,6 +50,7 @@ from experiments import base_models
 from experiments.base_models.model import Model
 from experiments.kit import command_line, records
 from experiments.kit.processes import device
+from experiments.training import state
 
 if (
     not torch.cuda.is_available()
@@ -108,7 +109,7 @@ class BaseModel:
         self.name = name
         self.as_it_is = as_it_is
         self.model: Model | None = base_models.MODELS.get(name)
-        self.training = _training(Path(name)) if as_it_is and not self.model else None
+        self.training = state.training(Path(name)) if as_it_is and not self.model else None
         self.folder = (
             self.training["scale"] if self.training else name if self.model else own_name(name)
         )
@@ -298,7 +299,7 @@ class BaseModel:
         commit = self._commit()
         if self.training:
             source = records.run_of(self.training | {"training": self.training})
-            if self.training.get("sha256") != hashes:
+            if self.training["sha256"] != hashes:
                 raise InputError(
                     f"the weights in {self.name} are not those that its training wrote; fine-tune "
                     f"again."
@@ -531,19 +532,3 @@ def _tensors_hash(holders: dict[str, Path]) -> str:
         whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
     return whole.hexdigest()
-
-
-def _training(directory: Path) -> dict | None:
-    """The training.json of a checkpoint that experiments.finetune made; None for any other.
-
-    Raises:
-        InputError: the training.json is not what experiments.finetune wrote.
-    """
-    file = directory / "training.json"
-    if not file.is_file():
-        return None
-    anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
-    training = files.read_json(file, anew)
-    if training.get("identity") != records.identity(**records.asked(training)):
-        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
-    return training

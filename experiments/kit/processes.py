@@ -1,14 +1,20 @@
-"""Where this process computes: its rank among the processes that a launcher started, and its GPU.
+"""Where this process computes: its rank among the processes that a launcher started, and its GPU;
+and starting one process for each GPU, unless a launcher already did.
 
 torchrun and `accelerate launch` state these in RANK, WORLD_SIZE and LOCAL_RANK.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from core.discovery import later
+from core.errors import InputError
 
 torch = later("torch")
 
@@ -53,3 +59,97 @@ def barrier() -> None:
     if rank()[1] > 1:
         join()
         torch.distributed.barrier()
+
+
+def expected() -> int:
+    """How many processes train after :func:`start`: those that a launcher started, else one for
+    each GPU."""
+    return rank()[1] if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
+
+
+def start(module: str) -> None:
+    """Run `python -m module` again in as many processes as are expected, and exit with their
+    status.
+
+    If one process is enough, return instead. If one of several exits with status 2, so does this
+    process.
+    """
+    count = expected()
+    if count != rank()[1]:
+        sys.exit(on_all_gpus(module, sys.argv[1:], count))
+
+
+def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu") -> int:
+    """The exit status of `python -m module` in `count` processes, by default one for each GPU."""
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    sys.stdout.flush()
+    logging.disable(logging.ERROR)  # the processes report themselves what failed
+    # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every
+    # process of a job.
+    deaf = (
+        ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
+    )
+    try:
+        run.run(
+            run.parse_args(
+                ["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]
+            )
+        )
+    except ChildFailedError as error:
+        return _status({failure.exitcode for failure in error.failures.values()})
+    except SignalException as stop:
+        print(
+            "stopped; run the same command again to resume from the last checkpoint, if there is "
+            "one.",
+            file=sys.stderr,
+        )
+        return 128 + stop.sigval
+    return 0
+
+
+def _status(codes: set[int]) -> int:
+    """The exit status for processes with these exit codes, as a shell states it; prints the signal
+    that ended one."""
+    ended = codes - {-signal.SIGTERM} or codes  # SIGTERM is what the other processes are sent
+    code = 2 if 2 in ended else max(ended)
+    if code >= 0:
+        return code
+    if code != -signal.SIGTERM:
+        name = signal.Signals(-code).name
+        print(
+            f"error: {name} ended a process, as the system does when memory runs out; run the "
+            f"same command again to "
+            "resume from the last checkpoint, if there is one.",
+            file=sys.stderr,
+        )
+    return 128 - code
+
+
+def once(work: Callable[[], object], here: bool) -> None:
+    """Do `work` in one process while the others wait. If it fails, all end, and only that process
+    reports the error.
+
+    Args:
+        here: whether this process does it.
+    """
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if not together:
+        work()
+        return
+    failure = None
+    try:
+        if here:
+            work()
+    except Exception as error:
+        failure = error
+    failed = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(
+        failed, failure and (2 if isinstance(failure, InputError) else 1)
+    )
+    if failure:
+        raise failure
+    if any(failed):
+        sys.exit(max(filter(None, failed)))

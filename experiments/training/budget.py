@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from core.errors import InputError
+from core.geometry import RopeGeometry, RopeScaling
 from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
-PEAK = 312e12  # dense bfloat16 FLOP/s of an A100 80GB SXM (NVIDIA's data sheet)
-# The share of the peak that training reaches. At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8
-# A100s that the paper reports.
+# FLOP/s that training reaches on an A100 80GB SXM: a share of its peak in dense bfloat16 (NVIDIA's
+# data sheet). At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper reports.
 MFU = 0.45
+A100 = MFU * 312e12
 FILLED = 0.85  # the share of a GPU's memory that a run may fill safely
 
 # DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and
@@ -115,9 +117,8 @@ def activations(
     layer = tokens * (
         norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner
     )
-    gradients = (
-        tokens * 3 * 2 * size.inner
-    )  # the MLP's, the most that a backward pass holds at a time
+    # the MLP's, the most that a backward pass holds at a time
+    gradients = tokens * 3 * 2 * size.inner
     # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states.
     # Both sum the head's gradient in float32 in the forward pass, and keep a copy of it in bfloat16
     # for the backward pass.
@@ -143,14 +144,11 @@ def smaller(settings: Training) -> Training | None:
     return None if settings.checkpointing else replace(settings, checkpointing=True)
 
 
-def hours(size: Sizes, tokens: int, length: int, gpus: int) -> float:
-    """Wall-clock hours to train on so many tokens, in sequences of `length`, on A100s at MFU of
-    their peak.
-
-    A token takes 6 FLOPs per weight, and attention's.
-    """
-    flops = 6 * size.multiplied + 6 * size.layers * size.query * length
-    return flops * tokens / (gpus * PEAK * MFU) / 3600
+def flops(size: Sizes, tokens: int, length: int) -> float:
+    """Floating-point operations to train on so many tokens, in sequences of `length`: 6 per weight
+    and token, and attention's."""
+    each = 6 * size.multiplied + 6 * size.layers * size.query * length
+    return float(each * tokens)
 
 
 def device_batch(settings: Training, processes: int) -> int:
@@ -172,21 +170,19 @@ def device_batch(settings: Training, processes: int) -> int:
 def report(
     size: Sizes, settings: Training, length: int, steps: int, gpus: int, memory_of_each: float
 ) -> str:
-    """The estimate of a training run as text for a terminal.
+    """What a training run takes, but for its time, as text for a terminal.
 
     Args:
         length: tokens per sequence.
-        gpus: none is planned for as one.
+        gpus: at least one.
         memory_of_each: GB of each GPU.
 
     Raises:
         InputError: the GPUs cannot divide the batch evenly.
     """
-    gpus = max(gpus, 1)
     tokens = length * settings.batch * steps
     each = device_batch(settings, gpus)
     peak = memory(size, replace(settings, device_batch=each), length, gpus)
-    expected = hours(size, tokens, length, gpus)
     needed = sum(peak.values())
     kind = " (ZeRO-3)" if gpus > 1 else ""
     verdict = "fits"
@@ -202,6 +198,30 @@ def report(
         f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: "
         f"{verdict}",
         *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),
-        f"expected      {expected:.2g} hours, assuming A100s at {MFU:.0%} of their bfloat16 peak",
     ]
     return "\n".join(lines)
+
+
+def pairs(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> str:
+    """Which pairs are interpolated; of a blend, how many are divided by what."""
+    divisors = geometry.inv_freq / scaling.inv_freq
+    by_one = np.isclose(divisors, 1)
+    by_s = np.isclose(divisors, factor) & ~by_one
+    between = divisors[~by_one & ~by_s]
+    count = len(divisors)
+    if len(between):
+        return (
+            f"{by_one.sum()} of {count} pairs are divided by 1, {by_s.sum()} by s = {factor:g}, "
+            f"{len(between)} by {between.min():.3g} to {between.max():.3g}"
+        )
+    if not by_s.any():
+        return f"none of {count} pairs is interpolated"
+    return f"pairs {_ranges(np.flatnonzero(by_s).tolist())} of {count} are interpolated"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Ascending whole numbers as ranges, such as "3–5, 9"."""
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    spans = zip(firsts, lasts, strict=True)
+    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in spans)

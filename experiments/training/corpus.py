@@ -1,24 +1,52 @@
-"""Where training text comes from: PG19 on the hub, the user's own directory, or the packaged
-books."""
+"""Training text: where it comes from, and full-length sequences of it on disk, in an order that
+depends on seed and step alone.
+
+Text is PG19 on the hub, the user's own directory, or the packaged books.
+
+A sequence is L' consecutive tokens of one book; the rest at the end of a book is dropped. The paper
+only says "fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect
+document boundaries without attention masks, every position has real long-range context, and only a
+few per cent of a PG19 book (about 100,000 tokens) are dropped. A book begins with BOS where it is
+asked for, so a sequence from its middle does not.
+
+The sequences are tokenised once into a memory-mapped file, which runs with the same source,
+tokeniser, length and seed share. So all methods see the same data, and a resumed run continues at
+its step without reading a text again.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from tqdm import tqdm
 
 from core import files
+from core.discovery import later
 from core.errors import InputError, in_one_line
-from eval import hub
-from experiments.kit import texts
+from eval import hub, special_tokens
+from experiments.kit import processes, texts
+from experiments.kit.records import identity
 from experiments.kit.texts import Book
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+torch = later("torch")
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
 HUB = "emozilla/pg19"
 TRAINING = "data/train-*.parquet"  # 23 shards of 1,244 books
+TOGETHER = 32  # books that are tokenised at a time, on all cores
 SUFFIXES = ".txt", ".parquet"
 
 
@@ -62,6 +90,11 @@ class Corpus:
         """The source as a record names it: a directory without its path, which says nothing of its
         contents."""
         return self.source if self.source in ("hub", "books") else "directory"
+
+    @property
+    def content(self) -> str | list:
+        """What records say of it: its content, not its path; the packaged books have a name."""
+        return self.source if self.source == "books" else self.fingerprint
 
     @functools.cached_property
     def fingerprint(self) -> list:
@@ -158,3 +191,167 @@ def _listed(directory: str) -> list[Path]:
     for file in listed:
         texts.check_file(file)
     return listed
+
+
+class PackedSequences:
+    """Training sequences in training order.
+
+    Item i is {"input_ids": int64 [length], "labels": the same}. If `total` exceeds the number of
+    sequences, they come again in another order.
+
+    Attributes:
+        facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of
+            all tokens.
+    """
+
+    def __init__(self, directory: Path, total: int, seed: int) -> None:
+        self.facts = files.read_json(
+            directory / "data.json", "remove its directory; it will be made again"
+        )
+        shape = self.facts["sequences"], self.facts["length"]
+        self._tokens = np.memmap(
+            directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape
+        )
+        self._total = total
+        self._seed = seed
+
+    def __len__(self) -> int:
+        return self._total
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        epoch, turn = divmod(index, len(self._tokens))
+        row = _order(self._seed, epoch, len(self._tokens))[turn]
+        tokens = torch.from_numpy(self._tokens[row].astype(np.int64))
+        return {"input_ids": tokens, "labels": tokens}
+
+
+@functools.lru_cache(maxsize=2)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+def pack(
+    corpus: Corpus,
+    tokenizer: PreTrainedTokenizerBase,
+    length: int,
+    batch: int,
+    steps: int,
+    seed: int,
+    cache: Path,
+    bos: Sequence[int] = (),
+) -> PackedSequences:
+    """The sequences for `steps` batches of `batch`, tokenised on first use.
+
+    Args:
+        length: tokens per sequence, L'.
+        cache: the directory that holds one directory per set of sequences.
+        bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
+
+    Raises:
+        InputError: there is no text, or too little for one batch of this length, or a token that
+            the model has no embedding for.
+    """
+    wanted = batch * steps
+    what = {
+        "source": corpus.fingerprint,
+        "tokenizer": fingerprint(tokenizer),
+        "length": length,
+        "wanted": wanted,
+    }
+    directory = cache / identity(**what, seed=seed, **({"bos": list(bos)} if bos else {}))
+
+    def make() -> None:  # it appears whole or not at all, and one process makes it
+        with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
+            if not directory.exists():
+                with files.new(directory) as new:
+                    new.mkdir()
+                    _write(new, corpus, tokenizer, length, batch, wanted, seed, bos)
+
+    # In one process per host, as hosts may not share a disk.
+    processes.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
+    return PackedSequences(directory, wanted, seed)
+
+
+def _write(
+    folder: Path,
+    corpus: Corpus,
+    tokenizer,
+    length: int,
+    batch: int,
+    wanted: int,
+    seed: int,
+    bos: Sequence[int],
+) -> None:
+    dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
+    unread = corpus.books(seed)
+    books = []
+    count = 0
+    read = 0
+    longest = 0
+    share = -(-wanted // corpus.count) if corpus.count else wanted
+    bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
+    with open(folder / "tokens.bin", "wb") as out, bar:
+        while count < wanted and (group := list(itertools.islice(unread, TOGETHER))):
+            only = {
+                "add_special_tokens": False,
+                "return_attention_mask": False,
+                "return_token_type_ids": False,
+            }
+            ids = tokenizer([book.text for book in group], verbose=False, **only).input_ids
+            for book, of_text in zip(group, ids, strict=True):
+                if count == wanted:
+                    break
+                special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
+                tokens = [*bos, *of_text]
+                whole = len(tokens) // length
+                cut = min(whole, share, wanted - count)
+                # If a book gives only a share, the seed decides where it begins.
+                first = (
+                    int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
+                    if corpus.count
+                    else 0
+                )
+                out.write(
+                    np.asarray(
+                        tokens[first * length : (first + cut) * length], dtype=dtype
+                    ).tobytes()
+                )
+                count += cut
+                read += 1
+                longest = max(longest, len(tokens))
+                bar.update(cut)
+                if cut:
+                    content = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                    books.append(content | {"first": first, "sequences": cut})
+    if not read:
+        raise InputError(
+            f"the corpus {corpus.source} holds no text; give --corpus a directory of books."
+        )
+    if count < batch:
+        raise InputError(
+            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch "
+            f"needs {batch} "
+            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a "
+            f"smaller --batch or more "
+            "text."
+        )
+    facts = {
+        "source": corpus.name,
+        "length": length,
+        "sequences": count,
+        "dtype": dtype.name,
+        "sha256": files.sha256(folder / "tokens.bin"),
+        "books": books,
+    }
+    files.write_json(folder / "data.json", facts)
+
+
+def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """What identifies a tokeniser: the SHA-256 of its whole state."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    state = (
+        backend.to_str()
+        if backend is not None
+        else json.dumps(sorted(tokenizer.get_vocab().items()))
+    )
+    return hashlib.sha256(state.encode()).hexdigest()

@@ -5,7 +5,7 @@
   With the optimizer, scheduler and random states that the Trainer saves, a killed run continues
   exactly, to the last bit.
 - CLEX's random draws belong to the sample, so a run is the same on any number of processes.
-- A checkpoint appears whole or not at all (:mod:`experiments.training.checkpoint`). Ctrl-C and
+- A checkpoint appears whole or not at all (:mod:`experiments.training.state`). Ctrl-C and
   SIGTERM leave one.
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
@@ -14,11 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 import signal
 import sys
 import time
 import warnings
+from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
+from unittest import mock
 
 import torch
 import transformers
@@ -31,16 +35,42 @@ from core import clex
 from core.errors import NonFiniteError
 from experiments.base_models.model import Training
 from experiments.kit import processes, records
-from experiments.training import attention, budget, launch
-from experiments.training.checkpoint import SavesWhole, last, step
+from experiments.training import attention, budget, state
 from experiments.training.loss import HeadLoss
 
-TENSORBOARD = "tensorboard"
 LIBRARIES = "deepspeed", "liger_kernel", "flash_attn"  # that a run may use, if they are installed
+# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of
+# gigabytes.
+PATIENCE = timedelta(hours=4)
 _REMEDY = "lower the learning rate, or check the data"
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 # DeepSpeed still uses old names in torch, and torch warns of them several times per step.
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
+
+
+class SavesWhole(transformers.Trainer):
+    """A Trainer whose checkpoints appear with their manifest or not at all; the last is kept.
+
+    Attributes:
+        facts: the contents of the manifests, from :func:`experiments.training.state.facts`.
+    """
+
+    facts: ClassVar[dict] = {}
+
+    def _save_checkpoint(self, model, trial):
+        folder = Path(self.args.output_dir)
+        saving = folder / state.SAVING
+        with mock.patch.object(self, "_get_output_dir", lambda trial: str(saving)):
+            super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()
+        if self.is_world_process_zero():
+            saved = saving / f"checkpoint-{self.state.global_step}"
+            state.write_manifest(saved, self.facts)
+            saved.rename(folder / saved.name)
+            for old in state.checkpoints(folder)[:-1]:
+                shutil.rmtree(old)
+            shutil.rmtree(saving)
+        self.accelerator.wait_for_everyone()
 
 
 class Trainer(SavesWhole):
@@ -94,13 +124,15 @@ class Trainer(SavesWhole):
         from torch.utils.tensorboard import SummaryWriter
 
         folder = Path(self.args.output_dir)
-        checkpoint = last(folder)
+        checkpoint = state.last(folder)
         first = self.is_world_process_zero()
-        done = step(checkpoint) if checkpoint else 0
+        done = state.step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
         if first:
             self.add_callback(
-                TensorBoardCallback(SummaryWriter(str(folder / TENSORBOARD), purge_step=done + 1))
+                TensorBoardCallback(
+                    SummaryWriter(str(folder / state.TENSORBOARD), purge_step=done + 1)
+                )
             )
         bar = tqdm(
             total=self.args.max_steps,
@@ -268,9 +300,21 @@ def training_arguments(
         dataloader_pin_memory=on_gpu,
         disable_tqdm=True,  # our Trainer draws the bar
         deepspeed=str(DEEPSPEED) if count > 1 else None,
-        ddp_timeout=round(launch.PATIENCE.total_seconds()),
+        ddp_timeout=round(PATIENCE.total_seconds()),
     )
-    return launch.join(arguments)
+    return joined(arguments)
+
+
+def joined(arguments: TrainingArguments) -> TrainingArguments:
+    """The arguments, after the processes have joined, which ZeRO-3 needs before a model is loaded.
+
+    A single process trains on one GPU.
+    """
+    assert arguments.device  # reading this joins them
+    # otherwise the Trainer would use a batch per GPU, several times what was asked for
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1
+    return arguments
 
 
 def default_dtype() -> str:

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, TrainingArguments
 from core import files
 from experiments.kit import command_line, records
 from experiments.kit.command_line import option
-from experiments.training import checkpoint, launch
+from experiments.training import state, trainer
 from tools.tiny import corpus, curriculum, network
 from tools.tiny.miniature import Source
 from tools.tiny.muon import Muon
@@ -66,22 +66,22 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
         "data_sha256": data_sha256,
         **json.loads(json.dumps(dataclasses.asdict(recipe))),
     }
-    facts = checkpoint.facts(run, *TRAINED_BY)
-    last = checkpoint.whole(unfinished, facts)
-    files.remove(unfinished / checkpoint.SAVING)
+    facts = state.facts(run, *TRAINED_BY)
+    last = state.whole(unfinished, facts)
+    files.remove(unfinished / state.SAVING)
     source = Source("train", tokens, data)
-    begin = checkpoint.step(last) if last else 0
+    begin = state.step(last) if last else 0
     batches = curriculum.Batches(recipe.stages, source, SEED, begin)
-    settings = launch.join(training_arguments(recipe, unfinished))
-    trainer = checkpoint.SavesWhole(
+    settings = trainer.joined(training_arguments(recipe, unfinished))
+    saving = trainer.SavesWhole(
         model=model,
         args=settings,
         train_dataset=batches,
         data_collator=batches.collate,
         optimizers=(Muon(model, settings.learning_rate, BETAS, settings.weight_decay), None),
     )
-    trainer.facts = facts
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    saving.facts = facts
+    saving.train(resume_from_checkpoint=str(last) if last else None)
     network.plain(model).to(torch.bfloat16).save_pretrained(target)
     tokens.save_pretrained(target)
 

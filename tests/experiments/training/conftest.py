@@ -6,7 +6,6 @@ import random
 import pytest
 
 from experiments.kit import processes
-from experiments.training import launch
 from tests.models import checkpoint
 
 
@@ -56,7 +55,7 @@ def command(base, books, tmp_path):
 def finetuned(command, call, monkeypatch):
     """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
     # however many GPUs there are
-    monkeypatch.setattr(launch, "expected", lambda: processes.rank()[1])
+    monkeypatch.setattr(processes, "expected", lambda: processes.rank()[1])
 
     def run(*more, arguments=None):
         return call("finetune", *(arguments or command(*more)))

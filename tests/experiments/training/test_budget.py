@@ -1,12 +1,17 @@
 """What a run needs, against the published sizes, the paper's hours, and what a real pass over a
 small model holds."""
 
+import json
+
 import pytest
 import torch
 import transformers
 
+from core.geometry import RopeGeometry, RopeScaling
 from experiments.base_models import MODELS
+from experiments.kit import records
 from experiments.kit.base_model import BaseModel
+from experiments.kit.records import RESULTS
 from experiments.training import budget
 from tests.models import random_model
 
@@ -28,7 +33,8 @@ def test_parameters_are_those_published_and_tied_ones_count_once():
 
 def test_the_papers_hours():
     """6 hours on 8 A100 for 7B at s = 2: 1,000 steps of 64 sequences of 8,192 tokens."""
-    assert budget.hours(SEVEN, 1000 * 64 * 8192, 8192, gpus=8) == pytest.approx(6, rel=0.05)
+    work = budget.flops(SEVEN, 1000 * 64 * 8192, 8192)
+    assert work / (8 * budget.A100) == pytest.approx(6 * 3600, rel=0.05)
 
 
 def saved_for_backward(model, tokens, autocast):
@@ -94,6 +100,8 @@ def test_memory_at_the_papers_scale():
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
         ("llama2-7b --threshold 0", 0, ["run           dprope_s=2_seed=0"]),
         ("tiny", 0, ["dprope_s=2_seed=0", "dprope at t = 0", "on each of 1 GPUs: fits"]),
+        ("tiny --method pi", 0, ["pairs 0–31 of 32 are interpolated"]),
+        ("tiny --method original", 0, ["none of 32 pairs is interpolated"]),
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status, lines):
@@ -101,3 +109,30 @@ def test_a_dry_run_says_what_is_true_and_trains_nothing(call, arguments, status,
     assert ended == status
     for line in lines:
         assert line in out + err
+
+
+def test_pairs_are_named_and_those_of_a_blend_counted():
+    geometry = RopeGeometry(head_dim=12, base=10000.0, context_length=64)
+
+    def said(*divisors):
+        inv_freq = geometry.inv_freq / divisors
+        return budget.pairs(geometry, RopeScaling(inv_freq, 1.0, inv_freq < 0), 4.0)
+
+    assert said(1, 4, 1, 4, 4, 4) == "pairs 1, 3–5 of 6 are interpolated"
+    blend = "2 of 6 pairs are divided by 1, 1 by s = 4, 3 by 1.5 to 3"
+    assert said(1, 1, 1.5, 2, 3, 4) == blend
+
+
+def test_on_a_cpu_the_hours_are_its_own_or_none(call, monkeypatch):
+    """A record's own run takes what it took: the median over the records of its device."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    file = RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json"
+    record = json.loads(file.read_text())["environment"]
+    for device, says in (("another", "unknown: "), (record["device"], " hours, as ")):
+        monkeypatch.setattr(records, "environment", lambda device=device: {"device": device})
+        status, out, _ = call("finetune", "--dry-run", "--model", "tiny", "--method", "pi")
+        assert status == 0
+        assert "A100" not in out
+        last = out.splitlines()[-1]
+        assert says in last
+    assert float(last.split()[1]) * 3600 == pytest.approx(record["seconds"], rel=0.5)

@@ -10,8 +10,7 @@ import pytest
 from core.errors import InputError
 from experiments.kit import texts
 from experiments.kit.texts import Book
-from experiments.training.corpus import Corpus
-from experiments.training.packing import pack
+from experiments.training.corpus import Corpus, pack
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}

@@ -19,7 +19,7 @@ from core.rope import RopeGeometry
 from experiments import finetune
 from experiments.kit import command_line
 from experiments.training import trainer
-from experiments.training.output import Output
+from experiments.training.state import Output
 from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
 from tests.models import checkpoint

@@ -22,7 +22,7 @@ from experiments import base_models
 from experiments.kit import command_line, records, texts
 from experiments.kit.base_model import BaseModel
 from experiments.kit.command_line import option
-from experiments.training.packing import fingerprint
+from experiments.training.corpus import fingerprint
 from tools.tiny import miniature
 from tools.tiny.miniature import Source
 

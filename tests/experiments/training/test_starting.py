@@ -12,7 +12,7 @@ import torch
 
 from core.errors import InputError
 from experiments.kit import command_line, processes
-from experiments.training import launch
+from experiments.training import trainer
 from tests.processes import fork, wait
 
 MODULE = "tests.experiments.training.launched"
@@ -38,7 +38,7 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert processes.rank() == rank
-    assert launch.expected() == expected
+    assert processes.expected() == expected
 
 
 def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeypatch, capfd):
@@ -46,7 +46,7 @@ def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeyp
 
     def started():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        launch.start(MODULE)
+        processes.start(MODULE)
 
     assert wait(fork(started)) == 2
     out, err = capfd.readouterr()
@@ -71,7 +71,7 @@ def together(rank, file, work):
         world_size=2,
         timeout=datetime.timedelta(seconds=30),
     )
-    command_line.run(lambda: launch.once(work, rank == 0))
+    command_line.run(lambda: processes.once(work, rank == 0))
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_one_process_alone_works_and_says_what_failed(work, status, line, tmp_pa
 def test_a_single_process_trains_on_a_single_gpu():
     """Not by DataParallel on all, which would take a batch for each."""
     arguments = types.SimpleNamespace(device="cuda:0", n_gpu=2, _n_gpu=2)
-    assert launch.join(arguments)._n_gpu == 1
+    assert trainer.joined(arguments)._n_gpu == 1

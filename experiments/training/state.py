@@ -1,0 +1,335 @@
+"""A fine-tune's state on disk, and where each fact of it is stated.
+
+While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there is its progress.
+When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`
+and `tensorboard/` beside the weights.
+
+- The settings of a run are stated by :class:`experiments.finetune.FineTune`, once. Their hash is
+  the run's identity.
+- A manifest holds these settings, and what else must be the same for a run to go on: the
+  processes, the data, the code that trains, and every file's SHA-256, which covers the trainer's
+  own state. It is written last, so a kill leaves the previous checkpoint. transformers would go on
+  from one without an optimizer's state, or with a flipped bit, to other losses.
+- `training.json` holds the settings, their identity, and what the run measured.
+- Its record follows from `training.json`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from core import files, schema
+from core.discovery import later
+from core.errors import InputError
+from core.schema import Count, Number, Text, having
+from experiments.kit import processes, records
+
+if TYPE_CHECKING:
+    from experiments.training.trainer import Trainer
+
+extend = later("core.extend")
+base_model = later("experiments.kit.base_model")
+
+FACTS = "training.json"
+MANIFEST = "manifest.json"
+SAVING = ".saving"
+TENSORBOARD = "tensorboard"
+_FINISHED = "finished"
+# what else is in the unfinished directory, beside its checkpoints
+_LEFT = (SAVING, TENSORBOARD, _FINISHED)
+_PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
+
+_Positive = Annotated[Count, Field(ge=1)]
+_Hashes = dict[str, Text]
+_Numbers = Annotated[list[Number], Field(min_length=1)]
+_MANIFEST = having(
+    {
+        "run": dict[str, Any],
+        "packages": _Hashes,
+        "code": _Hashes,
+        "commit": Text,
+        "files": _Hashes,
+    }
+)
+_TRAINING = having(
+    {
+        "scale": Text,
+        "method": Text,
+        "factor": Number,
+        "options": dict[str, Any],
+        "seed": Count,
+        "length": _Positive,
+        "steps": _Positive,
+        "batch": _Positive,
+        "model": having({"sha256": _Hashes}),
+        "identity": Text,
+        "sha256": Annotated[_Hashes, Field(min_length=1)],
+        "parameters": _Positive,
+        "losses": _Numbers,
+        "seconds_per_step": _Numbers,
+        "data_facts": having(
+            {
+                "sha256": Text,
+                "sequences": _Positive,
+                "books": list[having({"title": Text, "sha256": Text})],
+            }
+        ),
+        "ran_on": dict[str, Any],
+    },
+    {"rate": Number},
+)
+
+
+def training(folder: Path) -> dict | None:
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Raises:
+        InputError: the training.json is not what experiments.finetune wrote.
+    """
+    file = folder / FACTS
+    if not file.is_file():
+        return None
+    anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
+    facts = files.read_json(file, anew)
+    schema.check(facts, _TRAINING, str(file), anew)
+    if facts["identity"] != records.identity(**records.asked(facts)):
+        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
+    return facts
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in a run's directory, oldest first."""
+    return sorted(
+        (path for path in folder.glob("checkpoint-*") if re.fullmatch(r"\D+\d+", path.name)),
+        key=step,
+    )
+
+
+def last(folder: Path) -> Path | None:
+    """The newest checkpoint in a run's directory, or None."""
+    return next(reversed(checkpoints(folder)), None)
+
+
+def step(checkpoint: Path) -> int:
+    """The number of steps that a checkpoint holds."""
+    return int(checkpoint.name.rsplit("-", 1)[1])
+
+
+def facts(run: dict, *patterns: str) -> dict:
+    """What a manifest says about the run and about the code that trains.
+
+    Args:
+        run: everything that decides the result, as JSON values.
+        patterns: of the files in this repository whose code trains.
+    """
+    sources = [file for pattern in patterns for file in records.ROOT.glob(pattern)]
+    return {
+        "run": run,
+        "packages": records.versions(*_PACKAGES),
+        "code": _hashes(records.ROOT, sources),
+        "commit": records.commit(),
+    }
+
+
+def write_manifest(checkpoint: Path, facts: dict) -> None:
+    """Write the manifest of a checkpoint's present files."""
+    present = _hashes(checkpoint, checkpoint.rglob("*"))
+    files.write_json(checkpoint / MANIFEST, {"files": present, **facts})
+
+
+def _manifest(checkpoint: Path, remedy: str) -> dict:
+    file = checkpoint / MANIFEST
+    content = files.read_json(file, remedy)
+    schema.check(content, _MANIFEST, str(file), remedy)
+    return content
+
+
+def whole(folder: Path, facts: dict) -> Path | None:
+    """The newest checkpoint in a run's directory, checked to be complete and of this run and code;
+    None without any.
+
+    Raises:
+        InputError: the checkpoint is incomplete, or of another run or code.
+    """
+    checkpoint = last(folder)
+    if checkpoint is None:
+        return None
+    anew = f"remove {folder} to start again"
+    manifest = _manifest(checkpoint, f"it may be incomplete; restore it, or {anew}")
+    if differing := records.difference(manifest["run"], facts["run"]):
+        raise InputError(
+            f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}."
+        )
+    for what in ("packages", "code"):
+        there = manifest[what]
+        for name in facts[what] | there:
+            if there.get(name) == facts[what].get(name):
+                continue
+            mend = f"check out commit {manifest['commit']}"
+            if what == "packages":
+                mend = f"install {there[name]}" if name in there else "take it out"
+            raise InputError(
+                f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}."
+            )
+    present = _hashes(checkpoint, checkpoint.rglob("*"))
+    for name in present | manifest["files"]:
+        if present.get(name) != manifest["files"].get(name):
+            raise InputError(
+                f"{checkpoint / name} is missing or not what was saved; restore it, or {anew}."
+            )
+    return checkpoint
+
+
+def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of those of the paths that are files, but for a manifest, by their paths in the
+    folder.
+
+    The files may have tens of gigabytes, so threads hash them in parallel.
+    """
+    paths = sorted(path for path in paths if path.is_file() and path.name != MANIFEST)
+    names = [str(path.relative_to(folder)) for path in paths]
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(names, pool.map(files.sha256, paths), strict=True))
+
+
+class Output:
+    """The directories of one fine-tune.
+
+    Args:
+        path: the finished directory.
+        settings: everything that decides the result, as JSON values.
+    """
+
+    def __init__(self, path: Path, settings: dict) -> None:
+        self.settings = settings
+        self.path = Path(os.path.abspath(path))  # so that even "." has a name
+        self.unfinished = Path(f"{self.path}.unfinished")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the finished directory exists; InputError if it holds another run or something
+        else."""
+        if not os.path.lexists(self.path):
+            return False
+        facts = training(self.path)
+        if facts is None:
+            raise InputError(
+                f"{self.path} exists and holds no training run; give another --output, or remove "
+                f"it."
+            )
+        if facts["identity"] != records.identity(**self.settings):
+            # the wanted run may lack what the present one states
+            differing = records.difference(facts, self.settings) or "another identity"
+            raise InputError(
+                f"{self.path} is a run with {differing}; give another --output, or remove it."
+            )
+        return True
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside the context, no other command trains to this output. Every process calls this.
+
+        Raises:
+            InputError: another command does.
+        """
+        with contextlib.ExitStack() as lock:
+            first = processes.rank()[0] == 0
+            processes.once(lambda: lock.enter_context(files.lock(self.path)), first)
+            yield
+
+    def begin(self, data_sha256: str) -> dict:
+        """Check that the run can resume from its directory's checkpoint, or clear the directory if
+        there is none.
+
+        Every process calls this. DeepSpeed's checkpoints are divided among as many processes as
+        train together.
+
+        Args:
+            data_sha256: the SHA-256 of all tokens.
+
+        Returns:
+            the contents of the manifests of this run's checkpoints.
+
+        Raises:
+            InputError: the checkpoint is incomplete, or belongs to another run, number of
+                processes, data or code.
+        """
+        rank, count = processes.rank()
+        stated = facts(
+            self.settings | {"processes": count, "data_sha256": data_sha256},
+            *records.code_files("experiments.finetune"),
+        )
+
+        def prepare() -> None:
+            if whole(self.unfinished, stated) is None:
+                self.clear()  # leftovers without a checkpoint, so nothing is lost
+            files.remove(self.unfinished / SAVING)
+
+        processes.once(prepare, rank == 0)
+        return stated
+
+    def clear(self) -> None:
+        """Remove the run's files from its unfinished directory, and the directory if it is then
+        empty.
+
+        Where another run's checkpoint lies in it, everything stays.
+        """
+        saved = checkpoints(self.unfinished)
+        if all(self._is_ours(path) for path in saved):
+            for path in (*saved, *(self.unfinished / name for name in _LEFT)):
+                files.remove(path)
+        with contextlib.suppress(OSError):
+            self.unfinished.rmdir()
+
+    def _is_ours(self, checkpoint: Path) -> bool:
+        try:
+            manifest = _manifest(checkpoint, "")
+        except InputError:
+            return False
+        return not records.difference(manifest["run"], self.settings)
+
+    def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
+        """Write the finished directory. Every process calls this.
+
+        Args:
+            trainer: the trainer, at the end of training.
+            facts: more facts for `training.json`.
+        """
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        gathered: contextlib.AbstractContextManager = contextlib.nullcontext()
+        if trainer.is_deepspeed_enabled:  # gather the weights that ZeRO-3 has divided
+            import deepspeed
+
+            gathered = deepspeed.zero.GatheredParameters(list(model.parameters()))
+        with gathered:
+            if trainer.is_world_process_zero():
+                self._write(trainer, model, tokenizer, facts)
+        trainer.accelerator.wait_for_everyone()
+
+    def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
+        finished = self.unfinished / _FINISHED
+        files.remove(finished)
+        extend.export(model, finished, tokenizer)
+        history = [entry for entry in trainer.state.log_history if "loss" in entry]
+        stated = {
+            **self.settings,
+            "identity": records.identity(**self.settings),
+            **facts,
+            "sha256": base_model.weight_hashes(finished),
+            "losses": [entry["loss"] for entry in history],
+            "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
+            "environment": records.environment(),
+        }
+        files.write_json(finished / FACTS, stated)
+        shutil.copytree(self.unfinished / TENSORBOARD, finished / TENSORBOARD)
+        finished.rename(self.path)
+        self.clear()

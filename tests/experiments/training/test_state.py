@@ -1,0 +1,149 @@
+"""A run's files on disk: what is not what was written is refused in one sentence; two runs keep
+apart."""
+
+import json
+import os
+
+import pytest
+
+from core.errors import InputError
+from experiments.training import state
+from experiments.training.state import MANIFEST, Output
+from tests.models import checkpoint, fine_tuned
+
+RUN = {"method": "pi", "seed": 0, "processes": 1}
+STATE = {"global_step": 100, "log_history": [{"loss": 2.5, "step": 1}], "is_local_process": True}
+REMOVED = object()
+OTHERS = {
+    "null": None,
+    "word": "word",
+    "list": [],
+    "object": {},
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "beyond": 10**20,
+    "removed": REMOVED,
+}
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return state.facts(RUN, "core/*.py", "experiments/training/*.py")
+
+
+@pytest.fixture
+def folder(tmp_path, facts):
+    """A run's directory with two checkpoints, the newer of which is gone on from."""
+    for number in (90, 100):
+        saved = tmp_path / "run" / f"checkpoint-{number}"
+        (saved / "shards").mkdir(parents=True)
+        for name in ("model.safetensors", "shards/0.pt"):
+            (saved / name).write_bytes(name.encode() * 99)
+        (saved / "trainer_state.json").write_text(json.dumps(STATE))
+        state.write_manifest(saved, facts)
+    return tmp_path / "run"
+
+
+def places(value, at=()):
+    """The keys of a JSON object, and in them; of those that hold alike things the first two."""
+    if isinstance(value, dict):
+        for key in list(value)[: None if len(at) < 1 else 2]:
+            yield (*at, key)
+            yield from places(value[key], (*at, key))
+
+
+def changed(file, at, value):
+    """Write a JSON file with another value at one place."""
+    content = json.loads(file.read_text())
+    *outer, last = at
+    inside = content
+    for key in outer:
+        inside = inside[key]
+    if value is REMOVED:
+        del inside[last]
+    else:
+        inside[last] = value
+    file.write_text(json.dumps(content))
+
+
+def said(work):
+    """What it returns, or the sentence that refuses it."""
+    try:
+        return work()
+    except InputError as error:
+        assert "\n" not in str(error)
+        return str(error)
+
+
+# Of these another value of the right type decides nothing: `commit` says where the code is found, a
+# title names a book, `ran_on` says what computed; other hashes are refused where weights are read.
+FREE = {("commit",), ("ran_on",), ("data_facts", "sha256"), ("sha256", "tensors")}
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "trainer_state.json"])
+@pytest.mark.parametrize("value", OTHERS.values(), ids=OTHERS)
+def test_a_checkpoint_of_which_any_value_was_changed_is_refused(folder, facts, name, value):
+    file = folder / "checkpoint-100" / name
+    whole = file.read_text()
+    for at in places(json.loads(whole)):
+        changed(file, at, value)
+        found = said(lambda: state.whole(folder, facts))
+        assert isinstance(found, str) or at in FREE, at
+        assert not isinstance(found, str) or str(folder) in found
+        file.write_text(whole)
+    assert state.whole(folder, facts) == folder / "checkpoint-100"
+
+
+@pytest.mark.parametrize("value", OTHERS.values(), ids=OTHERS)
+def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path, value):
+    folder = checkpoint(tmp_path / "tuned")
+    as_it_is = fine_tuned(folder)
+    file = folder / state.FACTS
+    whole = file.read_text()
+    assert state.training(folder) == as_it_is
+    for at in places(as_it_is):
+        changed(file, at, value)
+        found = said(lambda: state.training(folder))
+        if at not in FREE:
+            assert isinstance(found, str) or found == as_it_is, at
+        assert not isinstance(found, str) or str(file) in found
+        file.write_text(whole)
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[40] ^= 1
+    file.write_bytes(content)
+
+
+SPOILT = {
+    "shards/0.pt": lambda saved: (saved / "shards" / "0.pt").unlink(),
+    "model.safetensors": lambda saved: flip(saved / "model.safetensors"),
+    MANIFEST: lambda saved: os.truncate(saved / MANIFEST, 40),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_what_is_missing_or_torn_is_refused_by_name(folder, facts, name):
+    SPOILT[name](folder / "checkpoint-100")
+    found = said(lambda: state.whole(folder, facts))
+    assert name in found
+    assert str(folder) in found
+
+
+@pytest.fixture
+def output(tmp_path):
+    return Output(tmp_path / "out", {"method": "pi"})
+
+
+def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(output):
+    for left in ("tensorboard", "finished"):
+        (output.unfinished / left).mkdir(parents=True)
+    (output.unfinished / "notes.txt").write_text("mine")
+    output.begin("data")
+    assert [path.name for path in output.unfinished.iterdir()] == ["notes.txt"]
+
+
+def test_the_second_run_of_one_output_says_who_holds_it(output):
+    with output.held(), pytest.raises(InputError, match=str(os.getpid())), output.held():
+        pass
