@@ -39,6 +39,7 @@ class Completions:
         handler = type("Handler", (_Handler,), {"served": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # who asked is gone
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self):
@@ -56,34 +57,15 @@ class Completions:
     def complete(self, asked):
         """(status, answer)"""
         prompt = asked["prompt"]
-        vllm = self.owner == "vllm"
         if not prompt or max(prompt) >= WORDS or len(prompt) >= self.most:
-            return 400, {
-                "error": {
-                    "message": "an empty prompt, a token id out of vocabulary, or too long a prompt"
-                }
-            }
-        count = min(asked["max_tokens"], self.most - len(prompt))  # both shorten in silence
-        stops, least = (
-            (asked.get("stop_token_ids", []), asked.get("min_tokens", 0)) if vllm else ([], 0)
-        )
-        tokens = []
-        nats = []
-        ended = "length"
-        while len(tokens) < count and ended == "length":
-            now = self.log_probs(prompt + tokens)[-1]
-            allowed = [i for i in range(WORDS) if len(tokens) >= least or i not in stops]
-            tokens.append(max(allowed, key=lambda i: now[i]))
-            nats.append(now[tokens[-1]])
-            ended = "stop" if tokens[-1] in stops else "length"
+            return _refused("an empty prompt, a token out of vocabulary, or too long a prompt")
+        tokens, nats, ended = self._decode(asked)
         choice = {"text": "", "finish_reason": ended}
-        if not vllm:
+        if self.owner != "vllm":
             content = [{"id": token, "logprob": one} for token, one in zip(tokens, nats)]
             choice["logprobs"] = {"content": content}
         elif any(one != one for one in nats):
-            return 400, {
-                "error": {"message": "Out of range float values are not JSON compliant: nan"}
-            }
+            return _refused("Out of range float values are not JSON compliant: nan")
         else:
             choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats}}
         return 200, {
@@ -92,6 +74,30 @@ class Completions:
             "model": self.name,
             "system_fingerprint": self.fingerprint,
         }
+
+    def _decode(self, asked):
+        """Greedily: tokens, their log-probabilities, and what ended them."""
+        prompt = asked["prompt"]
+        stops = []
+        least = 0
+        if self.owner == "vllm":
+            stops = asked.get("stop_token_ids", [])
+            least = asked.get("min_tokens", 0)
+        tokens = []
+        nats = []
+        # Both servers make fewer in silence.
+        for made in range(min(asked["max_tokens"], self.most - len(prompt))):
+            now = self.log_probs(prompt + tokens)[-1]
+            allowed = [i for i in range(WORDS) if made >= least or i not in stops]
+            tokens.append(max(allowed, key=lambda i: now[i]))
+            nats.append(now[tokens[-1]])
+            if tokens[-1] in stops:
+                return tokens, nats, "stop"
+        return tokens, nats, "length"
+
+
+def _refused(why):
+    return 400, {"error": {"message": why}}
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -118,10 +124,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.writelines(instead)
             self.close_connection = True
             return
+        if isinstance(instead, int):
+            self._send(instead, {})
+            return
         status, answer = self.served.complete(asked)
         if callable(instead):
             instead(answer)
-        self._send(*((instead, {}) if isinstance(instead, int) else (status, answer)))
+        self._send(status, answer)
 
     def _send(self, status, answer):
         content = json.dumps(answer).encode()

@@ -18,12 +18,13 @@ hypothesis.settings.load_profile("project")
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """call("extend", "--model", …) -> (exit status, stdout, stderr) of a script in experiments/, or
-    of any module."""
+    """call("extend --method pi", "--model", …) -> (exit status, stdout, stderr) of a script in
+    experiments/, or of any module."""
     from experiments.kit import command_line, records
 
-    def run(name, *arguments):
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    def run(line, *arguments):
+        name, *words = line.split()
+        monkeypatch.setattr(sys, "argv", [name, *words, *map(str, arguments)])
         capsys.readouterr()  # what the test's own preparations printed
         status = 0
         try:
@@ -36,3 +37,43 @@ def call(monkeypatch, capsys):
         return status, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture
+def done(call):
+    """done("extend --method pi", …) -> what the script prints, which ends without an error."""
+
+    def run(line, *arguments):
+        status, out, err = call(line, *arguments)
+        assert status == 0, err
+        return out
+
+    return run
+
+
+@pytest.fixture
+def refusal(call):
+    """refusal("extend --method pj", …) -> the sentence with which the script ends."""
+
+    def run(line, *arguments):
+        status, _, err = call(line, *arguments)
+        assert status == 2, err
+        return sentence(err)
+
+    return run
+
+
+@pytest.fixture
+def loads_nothing(monkeypatch):
+    """No weights may be loaded."""
+    from experiments.kit.base_model import BaseModel
+
+    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+
+
+def sentence(err: str) -> str:
+    """The one line that is on stderr, progress aside."""
+    said = [line for line in err.replace("\r", "\n").splitlines() if line.strip()]
+    (line,) = [line for line in said if "it/s]" not in line and " sample" not in line]
+    assert line.startswith("error: "), err
+    return line

@@ -4,31 +4,40 @@ more."""
 import hashlib
 import http.server
 import json
-import re
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-NAME = "(?P<name>[^/]+/[^/]+)"
-FILE = re.compile(rf"/((?P<datasets>datasets)/)?{NAME}/resolve/[^/]+/(?P<file>.+)")
-WHAT = r"(/revision/[^/]+|(?P<tree>/tree/[^/]+(/(?P<under>.*))?))?"
-API = re.compile(rf"/api/(?P<kind>models|datasets)/{NAME}{WHAT}")
+
+@dataclass
+class Repository:
+    """A directory at one commit; for those who have the token, where it has one."""
+
+    folder: Path
+    commit: str
+    token: str | None = None
+
+    def files(self, under: str = "") -> list[Path]:
+        return [file for file in sorted((self.folder / under).rglob("*")) if file.is_file()]
+
+    def name(self, file: Path) -> str:
+        return str(file.relative_to(self.folder))
 
 
 class Hub:
-    """Repositories, each a directory at one commit; a model's or a dataset's by its name.
+    """Serves repositories.
 
     Attributes:
         url: of the server.
+        repositories: by "models/OWNER/NAME" or "datasets/OWNER/NAME".
         asked: (method, path) of every request.
         silent: whether no request is answered.
-        busy: the name of a repository whose requests are too many.
+        busy: the repository whose requests are too many.
     """
 
-    def __init__(self, commits: dict[str, str]) -> None:
-        self.commits = commits
-        self.folders = {}
-        self.tokens = {}
+    def __init__(self, repositories: dict[str, Repository]) -> None:
+        self.repositories = repositories
         self.asked = []
         self.silent = False
         self.busy = None
@@ -43,14 +52,11 @@ class Hub:
         self.server.shutdown()
         self.server.server_close()
 
-    def add(self, kind: str, name: str, folder: Path, token: str | None = None) -> None:
-        """Serve a directory as "models" or "datasets" NAME; to who has the token, where one is
-        given."""
-        self.folders[kind, name] = folder
-        self.tokens[kind, name] = token
-
 
 class _Handler(http.server.BaseHTTPRequestHandler):
+    """Of the paths /OWNER/NAME/resolve/COMMIT/FILE, /api/models/OWNER/NAME/tree/COMMIT/FOLDER and
+    /api/models/OWNER/NAME/revision/COMMIT, or "datasets" for "models"."""
+
     protocol_version = "HTTP/1.1"  # as clients keep their connections
 
     def log_message(self, *_):
@@ -67,36 +73,36 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         path = unquote(urlsplit(self.path).path)
         hub.asked.append((self.command, path))
-        if match := FILE.fullmatch(path):
-            kind = match["datasets"] or "models"
-        else:
-            match = API.fullmatch(path)
-            kind = match["kind"]
-        name = match["name"]
-        folder = hub.folders.get((kind, name))
-        if name == hub.busy:
+        parts = path.removeprefix("/api").strip("/").split("/")
+        if parts[0] not in ("models", "datasets"):
+            parts.insert(0, "models")
+        key = "/".join(parts[:3])
+        what = parts[3] if len(parts) > 3 else "revision"
+        rest = "/".join(parts[5:])
+        repository = hub.repositories.get(key)
+        if key == hub.busy:
             self._send(429)
-        elif folder is None:
+        elif repository is None:
             self._refuse(401, "RepoNotFound")
-        elif match.re is FILE:
-            self._file(folder / match["file"], hub.commits[name], hub.tokens[kind, name])
-        elif match["tree"]:
-            under = folder / (match["under"] or "")
-            self._send_json([_entry(folder, file) for file in _files(under)])
+        elif what == "resolve":
+            self._file(repository, repository.folder / rest)
+        elif what == "tree":
+            self._send_json([_entry(repository, file) for file in repository.files(rest)])
         else:
-            siblings = [{"rfilename": str(file.relative_to(folder))} for file in _files(folder)]
-            self._send_json({"id": name, "sha": hub.commits[name], "siblings": siblings})
+            siblings = [{"rfilename": repository.name(file)} for file in repository.files()]
+            self._send_json({"id": key, "sha": repository.commit, "siblings": siblings})
 
-    def _file(self, file, commit, token):
+    def _file(self, repository, file):
         given = self.headers.get("Authorization")
-        if token and given != f"Bearer {token}":
+        if repository.token and given != f"Bearer {repository.token}":
             self._refuse(403 if given else 401, "GatedRepo")
         elif not file.is_file():
-            self._refuse(404, "EntryNotFound", commit)
+            self._refuse(404, "EntryNotFound", repository.commit)
         else:
             content = file.read_bytes()
             tag = hashlib.sha256(content).hexdigest()
-            self._send(200, content, {"ETag": f'"{tag}"', "X-Repo-Commit": commit})
+            headers = {"ETag": f'"{tag}"', "X-Repo-Commit": repository.commit}
+            self._send(200, content, headers)
 
     def _refuse(self, status, code, commit=""):
         why = {"X-Error-Code": code, "X-Error-Message": code, "X-Repo-Commit": commit}
@@ -115,15 +121,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
-def _files(folder):
-    return [file for file in sorted(folder.rglob("*")) if file.is_file()]
-
-
-def _entry(folder, file):
+def _entry(repository, file):
     content = file.read_bytes()
     return {
         "type": "file",
-        "path": str(file.relative_to(folder)),
+        "path": repository.name(file),
         "oid": hashlib.sha1(content).hexdigest(),
         "size": len(content),
     }

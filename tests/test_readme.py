@@ -14,18 +14,10 @@ from analysis import drawing
 from experiments.kit.records import ROOT
 from report.pages import anchor
 
-PAGES = [
-    *ROOT.glob("*.md"),
-    *(file for top in ("experiments", "models", "results") for file in (ROOT / top).rglob("*.md")),
-]
-SHOWN = [
-    page for page in PAGES if page.name != "CHANGELOG.md"
-]  # which has the commands of its time
-ADDED = {
-    "fig_cumulative",
-    "table_copying",
-    "experiments.copying",
-}  # by the reader of CONTRIBUTING.md
+FOLDERS = ("experiments", "models", "results")
+PAGES = [*ROOT.glob("*.md"), *(file for top in FOLDERS for file in (ROOT / top).rglob("*.md"))]
+# by the reader of CONTRIBUTING.md
+ADDED = {"fig_cumulative", "table_copying", "experiments.copying"}
 
 
 @functools.cache
@@ -51,54 +43,45 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
 
 def commands():
     """What pages set as code: their blocks' lines, and the words between backticks."""
-    for token in (token for page in SHOWN for token in tokens(page)):
-        yield from (
-            re.sub(r"\\\n *", "", token.content).splitlines()
-            if token.type in ("fence", "code_block")
-            else ()
-        )
-        yield from (child.content for child in token.children or () if child.type == "code_inline")
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":  # which has the commands of its time
+            continue
+        for token in tokens(page):
+            if token.type in ("fence", "code_block"):
+                yield from re.sub(r"\\\n *", "", token.content).splitlines()
+            for child in token.children or ():
+                if child.type == "code_inline":
+                    yield child.content
 
 
 def test_every_target_of_make_exists():
-    words = {
-        word for command in commands() for word in re.findall(r"(?:table|fig)_[a-z0-9_]+", command)
-    }
+    words = set()
     for command in commands():
-        words |= (
-            set(re.sub(r"\s#.*", "", command).split()[1:])
-            if re.match(r"make [a-z]", command)
-            else set()
-        )
+        words |= {*re.findall(r"(?:table|fig)_[a-z0-9_]+", command)}
+        if re.match(r"make [a-z]", command):
+            words |= {*re.sub(r"\s#.*", "", command).split()[1:]}
     targets = sorted({word for word in words if re.fullmatch(r"[a-z][a-z0-9_-]*", word)} - ADDED)
     assert len(targets) > 30
-    dry = subprocess.run(
-        ["make", "-n", "-o", "env", *targets], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    dry = ["make", "-n", "-o", "env", *targets]
+    dry = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=False)
     assert dry.returncode == 0, dry.stderr
-    for kind, name in (
-        target.split("_", 1) for target in targets if target.startswith(("table_", "fig_"))
-    ):
-        listed = drawing.declared({"table": "tables", "fig": "figures"}[kind])
-        assert name == "longbench" or name in listed, name
+    known = {"table": drawing.declared("tables"), "fig": drawing.declared("figures")}
+    for target in targets:
+        kind, _, name = target.partition("_")
+        if kind in known:
+            assert name == "longbench" or name in known[kind], target
 
 
-def test_every_module_and_option_exists(call):
+def test_every_module_and_option_exists(done):
     """A script's own help is the reference."""
     options = {}
     for command in commands():
-        command = re.sub(r"^dprope (?=best|extend|disturbance)", "python -m experiments.", command)
-        if found := re.search(
-            r"-m ((?:experiments|tools|report|tables|figures)[\w.]*)(.*)", command
-        ):
-            options.setdefault(found[1], set()).update(
-                re.findall(r"(?<!\S)--[a-z-]+", found[2].partition(" #")[0])
-            )
+        module = re.search(r"-m ((?:experiments|tools|report|tables|figures)[\w.]*)(.*)", command)
+        if module and "NAME" not in module[1]:
+            words = module[2].partition(" #")[0]
+            options.setdefault(module[1], set()).update(re.findall(r"(?<!\S)--[a-z-]+", words))
     assert len(options) > 10
     for module in sorted(options.keys() - ADDED):
-        if "NAME" not in module:
-            runs = (ROOT / module.replace(".", "/") / "__main__.py").is_file()
-            status, text, _ = call(f"{module}.__main__" if runs else module, "--help")
-            assert status == 0 and options[module] - {"--start"} <= set(
-                re.findall(r"--[a-z-]+", text)
-            ), module
+        runs = (ROOT / module.replace(".", "/") / "__main__.py").is_file()
+        text = done(f"{module}.__main__" if runs else module, "--help")
+        assert options[module] - {"--start"} <= {*re.findall(r"--[a-z-]+", text)}, module

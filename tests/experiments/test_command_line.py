@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from analysis import drawing
 from core import rope
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
-from experiments.passkey import Passkey
 
 SCRIPTS = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
@@ -19,10 +19,12 @@ SCRIPTS = [
     for file in sorted((ROOT / folder).glob("*.py"))
     if "__main__" in file.read_text()
 ]
-# Prints [script, exit status, output] of each, and then the modules that are loaded.
+# Prints [script, exit status, output] of each; then imports the other modules and prints all that
+# are loaded.
 PROGRAM = """
 import contextlib, importlib, io, json, sys
-for name in sys.argv[1:]:
+scripts, modules = map(json.loads, sys.argv[1:])
+for name in scripts:
     sys.argv = [name, "--help"]
     output = io.StringIO()
     try:
@@ -32,28 +34,35 @@ for name in sys.argv[1:]:
     except SystemExit as stop:
         status = stop.code
     print(json.dumps([name, status, output.getvalue()]))
+for name in modules:
+    importlib.import_module(name)
 print(json.dumps(list(sys.modules)))
 """
 
 
-def test_the_help_of_every_script_begins_with_its_text_and_loads_neither_torch_nor_transformers():
-    command = [sys.executable, "-c", PROGRAM, *SCRIPTS]
+def test_the_help_of_every_script_begins_with_its_text_and_needs_no_torch_nor_does_rendering():
+    """Tables, figures and pages come from records alone, and disturbances from a geometry."""
+    rendering = [*drawing.modules("tables").values(), *drawing.modules("figures").values()]
+    rendering.append("report.pages")
+    command = [sys.executable, "-c", PROGRAM, json.dumps(SCRIPTS), json.dumps(rendering)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     *scripts, modules = map(json.loads, done.stdout.splitlines())
     assert not {"torch", "transformers"} & {*modules}
-    assert [name for name, *_ in scripts] == SCRIPTS and len(SCRIPTS) > 10
+    assert [name for name, *_ in scripts] == SCRIPTS
+    assert len(SCRIPTS) > 10
     for name, status, text in scripts:
         first, _, rest = text.partition("\n\n")
-        assert status == 0 and first.startswith(f"usage: python -m {name}"), name
+        assert status == 0, name
+        assert first.startswith(f"usage: python -m {name}"), name
         assert rest.startswith(importlib.import_module(name).__doc__), name
 
 
-def test_help_names_every_option_of_a_method_and_help_methods_explains_it(call):
+@pytest.mark.parametrize(("words", "explained"), [("--help", False), ("--help-methods", True)])
+def test_help_names_every_option_of_a_method_and_help_methods_explains_it(done, words, explained):
+    text = done("passkey", words)
     options = {f"--{name.replace('_', '-')}" for name in rope.all_options()}
-    for words, explained in (["--help"], False), (["--help-methods"], True):
-        status, text, _ = call("passkey", *words)
-        assert status == 0 and options <= {*re.findall(r"--[a-z-]+", text)}
-        assert ("number of dimensions to interpolate" in " ".join(text.split())) == explained
+    assert options <= {*re.findall(r"--[a-z-]+", text)}
+    assert ("number of dimensions to interpolate" in " ".join(text.split())) == explained
 
 
 @pytest.mark.parametrize(
@@ -83,20 +92,3 @@ def test_a_setting_has_one_name(words, options, name):
     (setting,) = command_line.chosen_methods(parser.parse_args(["--method", *words.split()]))
     assert setting == (words.split()[0], options)
     assert command_line.in_words(*setting) == name
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        # As in the suite of tiny, which has two keys and leaves the depths to the script.
-        ("", ([512, 1024, 2048, 3072, 4096], 2, 5)),
-        ("--lengths 800 400", ([400, 800], 2, 5)),
-        # What is stated holds, be it the script's own default.
-        ("--keys 3 --depths 4", ([512, 1024, 2048, 3072, 4096], 3, 4)),
-    ],
-)
-def test_what_the_command_line_leaves_open_is_as_in_the_models_suite(monkeypatch, words, expected):
-    monkeypatch.setattr(sys, "argv", ["passkey", *words.split()])
-    arguments, base = Passkey.read_command_line()
-    assert (arguments.lengths, arguments.keys, arguments.depths) == expected
-    assert base.name == "tiny" and arguments.factor == 2

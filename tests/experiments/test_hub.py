@@ -1,7 +1,6 @@
 """What is read of the Hugging Face hub, against a stand-in on this machine; another host is never
 asked."""
 
-import contextlib
 import socket
 import time
 
@@ -18,7 +17,7 @@ from experiments.kit import records
 from experiments.kit.base_model import BaseModel
 from experiments.training import corpus
 from tests.models import byte_tokenizer, random_model
-from tests.standin import Hub
+from tests.standin import Hub, Repository
 
 GATED = "meta-llama/Llama-2-7b-hf"
 OWN = "someone/model"
@@ -31,42 +30,40 @@ SHARDS = 3
 GROUP = 4
 
 
-def write_model(folder):
-    """The files of Llama-2's repository that are read: weights in shards, a fast tokenizer, and no
-    code."""
-    random_model(max_position_embeddings=64).save_pretrained(folder, max_shard_size="60KB")
-    byte_tokenizer().save_pretrained(folder)
-
-
 def write_pg19(folder):
-    """The (title, text) of its training books."""
+    """The (title, text) of its training books, one of which has no text."""
     (folder / "data").mkdir(parents=True)
-    numbers = iter(range(1000))
-    books = []
-    for split, shards in {"train": SHARDS, "validation": 1, "test": 1}.items():
+    training = []
+    for split, shards in {"train": SHARDS, "validation": 1}.items():
         for shard in range(shards):
-            of_shard = [
-                (f"{split} book {n}", "a word and another " * (n + 20) if n != 5 else "")
-                for n, _ in zip(numbers, range(2 * GROUP))
-            ]
-            rows = [{"short_book_title": title, "text": text} for title, text in of_shard]
+            rows = []
+            for number in range(2 * GROUP * shard, 2 * GROUP * (shard + 1)):
+                text = "a word and another " * (number + 20) if number != 5 else ""
+                rows.append({"short_book_title": f"{split} book {number}", "text": text})
             file = folder / "data" / f"{split}-{shard:05}-of-{shards:05}-{shard:016x}.parquet"
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file, row_group_size=GROUP)
-            books += of_shard if split == "train" else []
-    return books
+            if split == "train":
+                training += rows
+    return [(row["short_book_title"], row["text"]) for row in training]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """The stand-in with a gated model, a model that nobody pins, and PG19."""
+    """The stand-in with a gated model, the same as a model that nobody pins, and PG19."""
     folder = tmp_path_factory.mktemp("hub")
-    write_model(folder / GATED)
-    stand_in = Hub({**hub.REVISIONS, OWN: FIRST})
-    stand_in.books = write_pg19(folder / corpus.HUB)
-    stand_in.folder = folder
-    stand_in.add("models", GATED, folder / GATED, TOKEN)
-    stand_in.add("models", OWN, folder / GATED)
-    stand_in.add("datasets", corpus.HUB, folder / corpus.HUB)
+    model = folder / "model"  # weights in shards, as Llama-2's
+    random_model(max_position_embeddings=64).save_pretrained(model, max_shard_size="60KB")
+    byte_tokenizer().save_pretrained(model)
+    books = write_pg19(folder / "pg19")
+    stand_in = Hub(
+        {
+            f"models/{GATED}": Repository(model, hub.REVISIONS[GATED], TOKEN),
+            f"models/{OWN}": Repository(model, FIRST),
+            f"datasets/{corpus.HUB}": Repository(folder / "pg19", hub.REVISIONS[corpus.HUB]),
+        }
+    )
+    stand_in.model = model
+    stand_in.books = books
     yield stand_in
     stand_in.close()
 
@@ -91,9 +88,7 @@ def taken_for_the_hub(served, cache, monkeypatch):
     for name, value in changes.items():
         monkeypatch.setattr(constants, name, value)
     monkeypatch.setattr(hf_api.api, "endpoint", served.url)
-    monkeypatch.setattr(
-        transformers_hub, "_hf_api", None
-    )  # transformers' own, which it keeps once it is made
+    monkeypatch.setattr(transformers_hub, "_hf_api", None)  # which transformers keeps
     monkeypatch.setenv("HF_TOKEN", "")
     connect = socket.socket.connect
 
@@ -107,11 +102,12 @@ def taken_for_the_hub(served, cache, monkeypatch):
     hub.reach.cache_clear()
 
 
-def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, call, tmp_path):
+def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, refusal, tmp_path):
     served.asked.clear()
-    status, out, err = call("passkey", "--model", "llama2-7b", "--results", tmp_path / "results")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert f"{served.url}/{GATED}" in err and "hf auth login" in err and "HF_TOKEN" in err
+    said = refusal("passkey --model llama2-7b --results", tmp_path / "results")
+    assert f"{served.url}/{GATED}" in said
+    assert "hf auth login" in said
+    assert "HF_TOKEN" in said
     assert served.asked == [("HEAD", f"/{GATED}/resolve/{hub.REVISIONS[GATED]}/config.json")]
     assert not list(tmp_path.iterdir())
 
@@ -119,77 +115,63 @@ def test_a_gated_model_without_a_token_is_one_sentence_before_any_work(served, c
 @pytest.mark.parametrize(
     "name", ["llama2-7b", "someone/nobody", "someone/busy", "./nowhere", "nothing.GGUF"]
 )
-def test_what_is_not_there_is_one_sentence_with_and_without_an_output(served, call, tmp_path, name):
-    served.busy = "someone/busy"
-    outputs = ([], ["--output", tmp_path / "out"])
-    said = [call("extend", "--model", name, *output) for output in outputs]
-    assert said[0] == said[1] and said[0][:2] == (2, "") and said[0][2].count("\n") == 1
-    assert ("too busy" in said[0][2]) == (name == served.busy) and not list(tmp_path.iterdir())
+def test_what_is_not_there_is_one_sentence_with_and_without_an_output(
+    served, refusal, tmp_path, name
+):
+    served.busy = "models/someone/busy"
+    said = refusal("extend --model", name)
+    assert said == refusal("extend --model", name, "--output", tmp_path / "out")
+    assert ("too busy" in said) == (name == "someone/busy")
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_model_of_the_hub_is_extended(call, tmp_path):
-    status, _, err = call("extend", "--model", OWN, "--output", tmp_path / "out")
-    assert status == 0 and (tmp_path / "out" / "model.safetensors.index.json").is_file(), err
-
-
-def loaded(name):
-    base = BaseModel(name)
-    with torch.no_grad():
-        logits = base.load()(torch.arange(40)[None]).logits
-    return (
-        logits.sum().item(),
-        base.tokenizer("Ünï code").input_ids,
-        base.stated_length,
-        base.provenance,
-    )
+def test_a_model_of_the_hub_is_extended(done, tmp_path):
+    done("extend --model", OWN, "--output", tmp_path / "out")
+    assert (tmp_path / "out" / "model.safetensors.index.json").is_file()
 
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    *found, provenance = loaded(GATED)
-    *wanted, local = loaded(str(served.folder / GATED))
-    assert found == wanted
-    content = {key: local[key] for key in ("tokenizer", "config")}
-    assert provenance == {
-        "source": GATED,
-        "sha256": {},
-        "revision": hub.REVISIONS[GATED],
-        **content,
-    }
-    assert "revision" not in local
-    resolved = {
-        path.split("/resolve/")[1].split("/")[0]
-        for _, path in served.asked
-        if f"{GATED}/resolve/" in path
-    }
-    assert resolved == {hub.REVISIONS[GATED]}
+    by_name = BaseModel(GATED)
+    local = BaseModel(str(served.model))
+    ids = torch.arange(40)[None]
+    with torch.no_grad():
+        assert torch.equal(by_name.load()(ids).logits, local.load()(ids).logits)
+    assert by_name.tokenizer("Ünï code").input_ids == local.tokenizer("Ünï code").input_ids
+    assert by_name.stated_length == local.stated_length
+    content = {key: local.provenance[key] for key in ("tokenizer", "config")}
+    pinned = hub.REVISIONS[GATED]
+    assert by_name.provenance == {"source": GATED, "sha256": {}, "revision": pinned, **content}
+    assert "revision" not in local.provenance
+    prefix = f"/{GATED}/resolve/"
+    paths = [path for _, path in served.asked if path.startswith(prefix)]
+    assert {path.removeprefix(prefix).split("/")[0] for path in paths} == {pinned}
 
 
 def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
-    for commit in (FIRST, SECOND):
-        served.commits[OWN] = commit
+    def facts(commit):
+        served.repositories[f"models/{OWN}"].commit = commit
         hub.reach.cache_clear()
-        provenance = BaseModel(OWN).provenance
-        facts = BaseModel(OWN).facts(2)
-        assert provenance["revision"] == facts["revision"] == commit and provenance["sha256"] == {}
-        with (
-            contextlib.nullcontext()
-            if commit == FIRST
-            else pytest.raises(InputError, match="another model")
-        ):
-            records.state_model(tmp_path, "model", facts)
+        base = BaseModel(OWN)
+        assert base.provenance["sha256"] == {}
+        assert base.provenance["revision"] == commit
+        return base.facts(2)
+
+    records.state_model(tmp_path, "model", facts(FIRST))
+    with pytest.raises(InputError, match="another model"):
+        records.state_model(tmp_path, "model", facts(SECOND))
 
 
 def test_the_books_are_those_of_the_training_split(served):
     def books(seed):
         return [(book.title, book.text) for book in corpus.Corpus("hub").books(seed)]
 
-    rows = [book for book in served.books if book[1]]  # one has no text
-    assert len(rows) == SHARDS * 2 * GROUP - 1 and rows[0][0] == "train book 0"
-    shuffled = [books(seed) for seed in (0, 0, 1)]
-    assert shuffled[0] == shuffled[1] != shuffled[2] and sorted(shuffled[0]) == sorted(
-        shuffled[2]
-    ) == sorted(rows)
+    rows = [book for book in served.books if book[1]]
+    assert len(rows) == SHARDS * 2 * GROUP - 1
+    assert books(0) == books(0) != books(1)
+    assert sorted(books(0)) == sorted(books(1)) == sorted(rows)
+    for _, path in served.asked:
+        assert corpus.HUB not in path or hub.REVISIONS[corpus.HUB] in path
 
 
 def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(
@@ -202,4 +184,5 @@ def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_re
     started = time.monotonic()
     with pytest.raises(InputError, match="^[^\n]*$"):
         print(BaseModel("someone/else").config)
-    assert time.monotonic() - started < 3 and BaseModel(OWN).config.to_dict() == before
+    assert time.monotonic() - started < 3
+    assert BaseModel(OWN).config.to_dict() == before

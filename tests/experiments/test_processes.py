@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM
 from experiments.kit import processes as joining
 from experiments.kit import records
 from tests import processes
+from tests.experiments.written import PASSKEY
 from tests.models import checkpoint
 
 LOADED = 77  # the exit status of a process that has come to load a model
@@ -25,17 +26,9 @@ def test_no_experiment_loads_a_model_before_its_process_has_joined_the_others(
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
     checkpoint(tmp_path / "toy", max_position_embeddings=512)
-    options = [
-        "--lengths",
-        "512",
-        "--depths",
-        "2",
-        "--keys",
-        "1",
-        "--results",
-        tmp_path / "results",
-    ]
-    command = ["experiments.passkey", "--model", tmp_path / "toy", *options]
+    name, *options = PASSKEY.split()
+    command = [f"experiments.{name}", *options, "--model", tmp_path / "toy"]
+    command += ["--results", tmp_path / "results"]
     children = [processes.command(*command, environment=rank) for rank in processes.ranks()]
     statuses = [processes.wait(child) for child in children]
     assert LOADED in statuses
@@ -58,14 +51,19 @@ def on_gpus(monkeypatch):
     return make
 
 
-def test_each_process_has_a_gpu_of_its_own(on_gpus):
-    assert joining.device() == "cpu"
-    on_gpus(4)
-    assert joining.device() == "cuda"
-    on_gpus(4, 3)
-    assert joining.device() == "cuda:3"
-    on_gpus(1, 3)  # a scheduler that shows each process its own
-    assert joining.device() == "cuda:0"
+@pytest.mark.parametrize(
+    ("gpus", "rank", "device"),
+    [
+        (0, None, "cpu"),
+        (4, None, "cuda"),
+        (4, 3, "cuda:3"),
+        (1, 3, "cuda:0"),  # a scheduler that shows each process its own
+    ],
+)
+def test_each_process_has_a_gpu_of_its_own(on_gpus, gpus, rank, device):
+    if gpus:
+        on_gpus(gpus, rank)
+    assert joining.device() == device
 
 
 def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
@@ -75,8 +73,7 @@ def test_a_record_of_a_gpu_says_which_and_with_what(on_gpus, monkeypatch):
     facts = records.environment()
     assert facts.keys() - usual.keys() == {"processes", "gpus", "cuda"}
     assert (facts["processes"], facts["gpus"], facts["cuda"]) == (4, 4, "13.0")
-    assert (
-        facts["device"] == "NVIDIA A100" and {"flash_attn", "lm_eval"} <= facts["packages"].keys()
-    )
+    assert facts["device"] == "NVIDIA A100"
+    assert {"flash_attn", "lm_eval"} <= facts["packages"].keys()
     monkeypatch.undo()
     assert records.environment() == usual

@@ -1,9 +1,5 @@
 """What a user can get wrong is one sentence and exit status 2, before any work, and leaves nothing
-behind.
-
-Each group is a table; a row is a name and a command line, in which {braces} name what `places`
-prepares.
-"""
+behind."""
 
 import errno
 import importlib
@@ -13,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,51 +16,115 @@ from safetensors.torch import load_file, save_file
 
 from experiments.kit import command_line, records
 from tests import processes
+from tests.conftest import sentence
+from tests.experiments.written import PASSKEY, edit
 from tests.models import checkpoint, fine_tuned
-
-NO_TENSOR = "model.layers.1.mlp.up_proj.weight"
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    """Good inputs, and bad ones made of them."""
-    root = tmp_path_factory.mktemp("places")
-    model = checkpoint(root / "model", max_position_embeddings=128)
-    (root / "text.txt").write_text("All happy families are alike. " * 60)
-    paths = {"model": model, "text": root / "text.txt", "root": root, "nowhere": root / "nowhere"}
+def good(tmp_path_factory):
+    """A model of L = 128."""
+    return checkpoint(tmp_path_factory.mktemp("good") / "model")
 
-    def variant(name, files=None, weights=None):
-        paths[name] = folder = shutil.copytree(model, root / name)
-        for file, content in (files or {}).items():
-            (folder / file).write_bytes(content)
-        if weights:
-            tensors = load_file(model / "model.safetensors")
-            weights(tensors)
-            save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
-    variant("missing", weights=lambda tensors: tensors.pop(NO_TENSOR))
-    variant(
-        "reshaped",
-        weights=lambda tensors: tensors.update({NO_TENSOR: tensors[NO_TENSOR][:-1].clone()}),
-    )
-    variant("bad_tokenizer", {"tokenizer.json": b'{"version": '})
-    variant("no_configuration", {"config.json": b"{"})
-    variant(
-        "gpt2", {"config.json": json.dumps({"model_type": "gpt2", "n_positions": 128}).encode()}
-    )
-    variant("pickled")
-    (paths["pickled"] / "model.safetensors").unlink()
-    torch.save(Evil(), paths["pickled"] / "pytorch_model.bin")
-    for name, content in {"latin": "Ça va mal".encode("latin-1") * 9, "empty": b""}.items():
-        (root / f"{name}.txt").write_bytes(content)
-        paths[name] = root / f"{name}.txt"
-    (root / "model.gguf").touch()
-    (root / "again").mkdir()
-    (root / "again" / "text.txt").write_text("Another text.")
-    (root / "loop").symlink_to(root / "loop")
-    paths |= {"again": root / "again/text.txt", "loop": root / "loop", "gguf": root / "model.gguf"}
-    paths["long"] = root / ("x" * 300)
-    return paths
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder of this test's own; records of a model of one's own go to `records` there."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(records, "OWN", tmp_path / "records")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def model(good, here):
+    """A copy that can be broken."""
+    return shutil.copytree(good, here / "model")
+
+
+def tree(root):
+    return {file: file.is_file() and file.stat().st_mtime_ns for file in root.rglob("*")}
+
+
+@pytest.fixture
+def refused(refusal, here):
+    """refused("passkey …") -> the sentence; nothing may have been written."""
+
+    def check(line, *arguments):
+        before = tree(here)
+        said = refusal(line, *arguments)
+        assert tree(here) == before
+        return said
+
+    return check
+
+
+LINES = """
+    factor that adds no token: passkey --model {model} --method pi --factor 1.0001
+    option without its method: passkey --model {model} --n-hat 4
+    unknown task: longbench_e --model {model} --tasks nonesuch
+    a stride too long: perplexity --model {model} --texts text.txt --lengths 64 --stride 64
+    a text shorter than the window: perplexity --model {model} --texts text.txt --lengths 4096
+    a prompt that has no room: passkey --model {model} --lengths 100
+    data without the benchmark: open_llm --model {model} --benchmarks folder
+    the same length twice: ruler --model {model} --lengths 64 64
+    a length that no machine measures: passkey --model {model} --lengths 100000000000000000000
+    tables of nothing: tables.__main__ --results nowhere
+    tables of an unset variable: tables.__main__ --results {unset}
+    tolerance nan: verify folder --tolerance nan
+
+    no text: perplexity --model {model} --lengths 64 --texts nowhere
+    a text that is not UTF-8: perplexity --model {model} --lengths 64 --texts latin.txt
+    an empty text: perplexity --model {model} --lengths 64 --texts empty.txt
+    two texts of one name: perplexity --model {model} --lengths 64 --texts text.txt folder/text.txt
+    a text of an unset variable: perplexity --model {model} --lengths 64 --texts {unset}
+
+    a model of an unset variable: passkey --model {unset}
+    a model that has no name: passkey --model /
+    a file as a model: passkey --model text.txt
+    a GGUF file as a model: passkey --model model.gguf
+    a model's name too long: passkey --model {long}
+
+    records to a file: passkey --model {model} --results text.txt
+    records below a file: passkey --model {model} --results text.txt/x
+    records to a loop of links: passkey --model {model} --results loop
+    records to an unset variable: passkey --model {model} --results {unset}
+    a model to a file: extend --model {model} --output text.txt
+    a model below a file: extend --model {model} --output text.txt/x
+    a model to a loop of links: extend --model {model} --output loop
+    a model to an unset variable: extend --model {model} --output {unset}
+"""
+ROWS = dict(line.strip().split(": ", 1) for line in LINES.splitlines() if line)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
+    (here / "text.txt").write_text("All happy families are alike. " * 60)
+    (here / "latin.txt").write_bytes("Ça va mal".encode("latin-1"))
+    for file in ("empty.txt", "model.gguf"):
+        (here / file).touch()
+    (here / "folder").mkdir()
+    (here / "folder" / "text.txt").write_text("Another text.")
+    (here / "loop").symlink_to(here / "loop")
+    name, *words = ROWS[kind].split()
+    refused(name, *(word.format(model=good, unset="", long="x" * 300) for word in words))
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("extend --model {model} --method dprobe", "dprope"),
+        ("passkey --model tinny", "tiny"),
+        ("tables.__main__ --model smolm2", "smollm2"),
+        ("tables.__main__ paskey", "passkey"),
+    ],
+)
+def test_what_was_meant(refused, good, line, meant):
+    assert f"(did you mean '{meant}'?)" in refused(line.format(model=good))
+
+
+# ------------------------------------------------------------------------------------------
+# Broken models
 
 
 class Evil:
@@ -75,149 +134,56 @@ class Evil:
         return os.system, ("touch escaped",)
 
 
-@pytest.fixture
-def refused(call, places, tmp_path, monkeypatch):
-    """refused("passkey --model {model} …"): status 2, one sentence, nothing written, no weights
-    scored."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.chdir(tmp_path)
-
-    def check(line, **more):
-        known = {
-            **places,
-            "tmp": tmp_path,
-            "out": tmp_path / "out",
-            "results": tmp_path / "results",
-            **more,
-        }
-        name, *arguments = (word.format(**known) for word in line.split())
-        before = tree(tmp_path, places["root"])
-        status, _, err = call(name, *arguments)
-        assert status == 2, err
-        assert one_sentence(err), err
-        assert tree(tmp_path, places["root"]) == before
-        return err
-
-    return check
+def pickled(model):
+    (model / "model.safetensors").unlink()
+    torch.save(Evil(), model / "pytorch_model.bin")
 
 
-def one_sentence(err):
-    """Whether this is an error in one line, progress aside."""
-    said = err.replace("\r", "\n").splitlines()
-    lines = [
-        line for line in said if line.strip() and "it/s]" not in line and " sample" not in line
-    ]
-    return len(lines) == 1 and lines[0].startswith("error: ")
+def without_a_tensor(model):
+    tensors = load_file(model / "model.safetensors")
+    del tensors["model.layers.1.mlp.up_proj.weight"]
+    save_file(tensors, model / "model.safetensors", {"format": "pt"})
 
 
-def tree(*roots):
-    return {
-        file: file.is_file() and file.stat().st_mtime_ns
-        for root in roots
-        for file in root.rglob("*")
-    }
+GPT2 = '{"model_type": "gpt2", "n_positions": 128}'
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
+BROKEN = {
+    "weights that run a program": pickled,
+    "a tensor less": without_a_tensor,
+    "other sizes": lambda model: edit(model / "config.json", intermediate_size=80),
+    "cut weights": lambda model: os.truncate(model / "model.safetensors", 5000),
+    "a torn tokenizer": lambda model: (model / "tokenizer.json").write_text('{"version": '),
+    "no configuration": lambda model: (model / "config.json").write_text("{"),
+    "no length": lambda model: edit(model / "config.json", max_position_embeddings=None),
+    "no RoPE": lambda model: (model / "config.json").write_text(GPT2),
+    "RoPE of each length": lambda model: edit(model / "config.json", rope_parameters=DYNAMIC),
+}
 
 
-def rows(text):
-    return [
-        pytest.param(line.split(": ", 1)[1], id=line.split(": ", 1)[0].strip())
-        for line in text.strip().splitlines()
-    ]
-
-
-PASSKEY = "passkey --results {results} --depths 1 --keys 1 --lengths 400"
-SCORE = "perplexity --results {results} --texts {text} --lengths 64 --stride 32 --model"
-
-
-@pytest.mark.parametrize("name", ["missing", "reshaped", "bad_tokenizer", "pickled"])
-def test_weights_that_do_not_fit(refused, name):
-    assert "weights_only" not in refused(f"{SCORE} {{{name}}}")
-    assert not Path("escaped").exists()
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_checkpoint(refused, model, here, kind):
+    """tests/core/huggingface says what each sentence holds."""
+    BROKEN[kind](model)
+    said = refused(f"{PASSKEY} --method pi", "--model", model)
+    assert "weights_only" not in said  # with which torch would run the program
+    assert not (here / "escaped").exists()
 
 
 @pytest.mark.parametrize(
-    "line",
-    rows("""
-    factor that adds no token: passkey --model {model} --method pi --factor 1.0001
-    option without its method: passkey --model {model} --n-hat 4
-    unknown task: longbench_e --model {model} --tasks nonesuch
-    a stride too long: perplexity --model {model} --texts {text} --lengths 64 --stride 64
-    a text shorter than the window: perplexity --model {model} --texts {text} --lengths 4096
-    a prompt that has no room: passkey --model {model} --lengths 100
-    data without the benchmark: open_llm --model {model} --benchmarks {root}
-    the same length twice: ruler --model {model} --lengths 64 64
-    a length that no machine measures: passkey --model {model} --lengths 100000000000000000000
-    tables of nothing: tables.__main__ --results {nowhere}
-    tables of an unset variable: tables.__main__ --results {nothing}
-    tolerance nan: verify {root} --tolerance nan
-"""),
+    "content",
+    [
+        "{",
+        '{"cache_implementation": 5}',
+        '{"eos_token_id": "abc"}',
+        '{"eos_token_id": {"a": 1}}',
+        '{"eos_token_id": -7}',
+        '{"eos_token_id": 100000000000000000000}',
+        '{"eos_token_id": [2, true]}',
+    ],
 )
-def test_arguments(refused, line):
-    name = line.split()[0]
-    measures = name != "verify" and "." not in name
-    refused(line + (" --results {results}" if measures else ""), nothing="")
-
-
-@pytest.mark.parametrize(
-    "line",
-    rows("""
-    dprope: extend --model {model} --method dprobe
-    tiny: passkey --model tinny
-    smollm2: tables.__main__ --model smolm2
-    passkey: tables.__main__ paskey
-"""),
-)
-def test_what_was_meant(refused, line, request):
-    assert f"(did you mean '{request.node.callspec.id}'?)" in refused(line)
-
-
-@pytest.mark.parametrize(
-    "line",
-    rows("""
-    not there: {nowhere}
-    not UTF-8: {latin}
-    empty: {empty}
-    two of one name: {text} {again}
-    an unset variable: {nothing}
-"""),
-)
-def test_texts(refused, line):
-    refused(
-        f"perplexity --model {{model}} --lengths 64 --results {{results}} --texts {line}",
-        nothing="",
-    )
-
-
-@pytest.mark.parametrize(
-    "line",
-    rows("""
-    empty: {nothing}
-    root: /
-    a file: {text}
-    a GGUF file: {gguf}
-    a name too long: {long}
-    without RoPE: {gpt2}
-    no configuration: {no_configuration}
-"""),
-)
-def test_models(refused, line):
-    refused(f"passkey --results {{results}} --model {line}", nothing="")
-
-
-@pytest.mark.parametrize(
-    "line",
-    rows("""
-    a file: {text}
-    below a file: {text}/x
-    a loop of links: {loop}
-    empty: {nothing}
-"""),
-)
-@pytest.mark.parametrize(
-    "command", ["passkey --model {model} --results", "extend --model {model} --output"]
-)
-def test_places_to_write_to(refused, command, line):
-    refused(f"{command} {line}", nothing="")
+def test_what_ends_an_answer(refused, model, content):
+    (model / "generation_config.json").write_text(content)
+    assert "generation_config.json" in refused(PASSKEY, "--model", model)
 
 
 @pytest.mark.parametrize(
@@ -228,24 +194,23 @@ def test_places_to_write_to(refused, command, line):
         {"factor": -2.0},
         {"seed": -1},
         {"sha256": {}},
-        [],
+        None,
     ],
     ids=str,
 )
-def test_training_json_of_no_fine_tune_or_of_other_weights(refused, places, tmp_path, change):
-    folder = shutil.copytree(places["model"], tmp_path / "tuned")
-    facts = fine_tuned(folder)
-    (folder / "training.json").write_text(json.dumps(change and facts | change))
-    refused(PASSKEY + " --model {tmp}/tuned")
+def test_training_json_of_no_fine_tune_or_of_other_weights(refused, model, change):
+    facts = fine_tuned(model)
+    content = [] if change is None else facts | change
+    (model / "training.json").write_text(json.dumps(content))
+    refused(PASSKEY, "--model", model)
 
 
-def test_records_that_are_torn(refused, tmp_path):
-    file = tmp_path / "results" / "model" / "passkey" / "pi_s=2.json"
+@pytest.mark.parametrize("name", ["passkey/as-it-is.json", records.MODEL])
+def test_a_torn_record(refused, good, here, name):
+    file = here / "records" / "model" / name
     file.parent.mkdir(parents=True)
     file.write_text('{"torn": ')
-    assert str(file) in refused(PASSKEY + " --model {model} --method pi")
-    file.rename(file.parents[1] / records.MODEL)
-    assert records.MODEL in refused(PASSKEY + " --model {model} --method pi")
+    assert str(file) in refused(PASSKEY, "--model", good)
 
 
 # ------------------------------------------------------------------------------------------
@@ -270,40 +235,40 @@ def test_records_that_are_torn(refused, tmp_path):
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
     ],
 )
-def test_what_a_machine_does_to_a_run(call, places, tmp_path, monkeypatch, error, says):
-    monkeypatch.setattr("eval.generation.generate", lambda *_: (_ for _ in ()).throw(error))
-    line = PASSKEY.format(results=tmp_path / "results").split()
-    status, _, err = call(*line, "--model", places["model"])
-    last = err.splitlines()[-1]
-    assert status == 2 and last.startswith("error: ") and says in last and "Traceback" not in err
+def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("eval.generation.generate", fail)
+    assert says in refusal(PASSKEY, "--model", good)
 
 
-def test_a_terminal_that_knows_ascii_only(places, monkeypatch):
+def test_a_terminal_that_knows_ascii_only(good, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
-    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(places["model"]), "--n-hat", "6"])
+    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(good)])
     command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 
 
-def test_a_path_that_the_locale_cannot_read(places):
-    command = [sys.executable, "-m", "experiments.extend", "--model", f"{places['nowhere']}é"]
+def test_a_path_that_the_locale_cannot_read(here):
+    command = [sys.executable, "-m", "experiments.extend", "--model", f"{here}/é"]
     locale = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0"}
     refused = subprocess.run(
         command, cwd=records.ROOT, env=locale, capture_output=True, text=True, encoding="utf-8"
     )
-    assert refused.returncode == 2 and one_sentence(refused.stderr), refused.stderr
-    assert "PYTHONUTF8=1" in refused.stderr
+    assert refused.returncode == 2
+    assert "PYTHONUTF8=1" in sentence(refused.stderr)
 
 
-def test_a_reader_that_has_seen_enough(places):
+def test_a_reader_that_has_seen_enough(good):
     read, write = os.pipe()
     os.close(read)
 
     def work():
         os.dup2(write, 1)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.argv = ["extend", "--model", str(places["model"])]
+        sys.argv = ["extend", "--model", str(good)]
         command_line.run(importlib.import_module("experiments.extend").main)
 
     assert processes.wait(processes.fork(work)) == 0

@@ -4,19 +4,23 @@ and --chat."""
 import json
 
 import pytest
+import torch
+from transformers import ByT5Tokenizer
 
-from eval import longbench
+from eval import longbench, special_tokens
 from experiments.kit.base_model import BaseModel
-from tests.models import byte_tokenizer, checkpoint
+from tests.eval.test_open_llm import write_benchmarks
+from tests.experiments.written import journal, record
+from tests.models import byte_tokenizer, checkpoint, random_model
 
 BOS = 1
 LENGTH = 2048
-PASSKEY = ["passkey", "--lengths", "500", "--depths", "2", "--keys", "1"]
-RULER = ["ruler", "--lengths", "1900", "--samples", "1", "--tasks", "fwe"]
+PASSKEY = "passkey --lengths 500 --depths 1 --keys 1"
+RULER = "ruler --lengths 1900 --samples 1 --tasks fwe"
+WORDS = "any text, </s> too "
 TEMPLATE = (
-    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]{% "
-    "endfor %}"
-    "{% if add_generation_prompt %}[assistant]{% endif %}"
+    "<s>{% for message in messages %}[{{ message['role'] }}] {{ message['content'] }} [end]"
+    "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
 )
 # As of several vision models: it takes typed parts, and a text has none.
 PARTS = TEMPLATE.replace("message['content']", "message['content'] | map(attribute='text') | join")
@@ -27,17 +31,15 @@ def model(tmp_path_factory):
     """Its tokenizer puts <s> before every text, and has a chat template that holds <s>."""
     tokenizer = byte_tokenizer("<s> $A")
     tokenizer.chat_template = TEMPLATE
-    return checkpoint(
-        tmp_path_factory.mktemp("model") / "toy", tokenizer, max_position_embeddings=LENGTH
-    )
+    folder = tmp_path_factory.mktemp("model") / "toy"
+    return checkpoint(folder, tokenizer, max_position_embeddings=LENGTH)
 
 
 @pytest.fixture
-def requests_of(call, model, tmp_path, monkeypatch):
-    """requests_of("passkey", options…) -> the requests that are generated from, and their
-    values."""
+def requests_of(done, model, results, monkeypatch):
+    """requests_of("passkey …", …) -> the requests that are generated from."""
 
-    def run(name, *options):
+    def run(*line):
         requests = []
 
         def generate(_, own):
@@ -45,23 +47,25 @@ def requests_of(call, model, tmp_path, monkeypatch):
             return [(request.key, []) for request in own]
 
         monkeypatch.setattr("eval.generation.generate", generate)
-        status, _, err = call(name, "--model", model, "--results", tmp_path / "results", *options)
-        assert status == 0, err
-        (file,) = (tmp_path / "runs" / "toy" / name).glob("*.jsonl")
-        return requests, {
-            key: entry["value"] for key, entry in map(json.loads, file.read_text().splitlines())
-        }
+        done(*line, "--model", model, "--results", results)
+        return requests
 
     return run
 
 
-@pytest.mark.parametrize("line", [PASSKEY, RULER])
-def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line):
-    requests, values = requests_of(*line)
+def check_lengths(requests, results):
+    """Each has one <s>, is as long as the journal says, and leaves room for the answer."""
+    values = journal(results)
     for request in requests:
-        assert request.prompt[0] == BOS and request.prompt.count(BOS) == 1
+        assert request.prompt[0] == BOS
+        assert request.prompt.count(BOS) == 1
         assert len(request.prompt) == values[request.key]["tokens"]
         assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
+
+
+@pytest.mark.parametrize("line", [PASSKEY, RULER])
+def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, results, line):
+    check_lengths(requests_of(line), results)
 
 
 @pytest.mark.parametrize(
@@ -73,65 +77,204 @@ def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, line)
     ],
 )
 def test_chat_asks_in_the_template_and_begins_the_answer(
-    requests_of, model, tmp_path, line, begun, template
+    requests_of, model, results, line, begun, template
 ):
     (model / "chat_template.jinja").write_text(template)
-    requests, values = requests_of(*line, "--chat")
+    requests = requests_of(line, "--chat")
+    check_lengths(requests, results)
     for request in requests:
-        text = byte_tokenizer().decode(request.prompt)
-        head, _, tail = text.partition(" [end][assistant]")
-        assert head.startswith("<s>[user] ") and text.count("<s>") == 1 and tail.startswith(begun)
-        assert (
-            begun not in head
-            and len(head) > 99
-            and len(request.prompt) == values[request.key]["tokens"]
-        )
-        assert len(request.prompt) + request.max_new_tokens <= int(request.key.split("/")[0])
-    record = json.loads((tmp_path / "results" / "toy" / line[0] / "as-it-is_chat.json").read_text())
-    assert "chat" in record["comparable"] and record["run"]["chat"]
+        head, _, tail = byte_tokenizer().decode(request.prompt).partition(" [end][assistant]")
+        assert head.startswith("<s>[user] ")
+        assert len(head) > 99
+        assert begun not in head
+        assert tail.startswith(begun)
+    found = record(results)
+    assert found["run"]["chat"]
+    assert "chat" in found["comparable"]
+
+
+CLASSES = ["Paragraph 1"]
 
 
 def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
     """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut
     begins so, too."""
-    (tmp_path / "data" / "longbench_e").mkdir(parents=True)
-    row = {
-        "input": "",
-        "context": "words " * 400,
-        "answers": ["Paragraph 1"],
-        "length": 1,
-        "all_classes": None,
-    }
+    folder = tmp_path / "data" / "longbench_e"
+    folder.mkdir(parents=True)
     for task in longbench.TASKS:
-        change = {
-            "trec": {"all_classes": ["Paragraph 1"]},
-            "passage_count": {"answers": ["1"]},
-        }.get(task, {})
-        (tmp_path / "data" / "longbench_e" / f"{task}.jsonl").write_text(
-            json.dumps(row | {"_id": task} | change)
-        )
-    requests, _ = requests_of(
-        "longbench_e", "--benchmarks", tmp_path / "data", "--chat", "--window", "1000"
-    )
-    plain = {
-        request.key.split("/")[0]
-        for request in requests
-        if byte_tokenizer().decode(request.prompt)[3:4] != "["
-    }
+        row = {"_id": task, "input": "", "context": "words " * 400, "length": 1}
+        row["answers"] = ["1"] if task == "passage_count" else CLASSES
+        row["all_classes"] = CLASSES if task == "trec" else None
+        (folder / f"{task}.jsonl").write_text(json.dumps(row))
+    requests = requests_of("longbench_e --chat --window 1000 --benchmarks", folder.parent)
+    plain = set()
+    for request in requests:
+        assert request.prompt[0] == BOS
+        assert request.prompt.count(BOS) == 1
+        if not byte_tokenizer().decode(request.prompt).startswith("<s>["):
+            plain.add(request.key.split("/")[0])
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
-    assert all(request.prompt[0] == BOS and request.prompt.count(BOS) == 1 for request in requests)
 
 
-CHANGED = (TEMPLATE.replace("['content']", f"['content']{how}") for how in ("[:99]", " | upper"))
-
-
-@pytest.mark.parametrize("template", ["", "{{ raise_exception('no system') }}", *CHANGED, "[user]"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        None,
+        "{{ raise_exception('no system') }}",
+        TEMPLATE.replace("['content']", "['content'][:99]"),
+        TEMPLATE.replace("['content']", "['content'] | upper"),
+        "[user]",
+    ],
+)
 def test_chat_without_a_template_that_works_is_refused(
-    model, call, tmp_path, monkeypatch, template
+    model, refusal, results, monkeypatch, loads_nothing, template
 ):
-    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
     tokenizer = BaseModel(str(model)).tokenizer
-    tokenizer.chat_template = template or None
+    tokenizer.chat_template = template
     monkeypatch.setattr(BaseModel, "tokenizer", tokenizer)
-    status, _, err = call(*PASSKEY, "--model", model, "--chat", "--results", tmp_path / "results")
-    assert status == 2 and "chat template" in err and err.count("\n") == 1
+    assert "chat template" in refusal(PASSKEY, "--chat", "--model", model, "--results", results)
+
+
+# ------------------------------------------------------------------------------------------
+# Other tokenizers: none puts anything after a text
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "before"),
+    [
+        (byte_tokenizer("$A </s>"), []),
+        (byte_tokenizer("<s> <s> $A </s> </s>"), [BOS, BOS]),
+        (byte_tokenizer(), []),
+        (ByT5Tokenizer(extra_ids=0), []),  # written in Python; ends in </s>
+    ],
+)
+def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(tmp_path, tokenizer, before):
+    plain = tokenizer(WORDS, add_special_tokens=False).input_ids
+    prepared = BaseModel(str(checkpoint(tmp_path / "toy", tokenizer))).tokenizer
+    assert prepared(WORDS).input_ids == prepared.encode(WORDS) == [*before, *plain]
+    assert prepared([WORDS, WORDS]).input_ids == 2 * [[*before, *plain]]
+    assert special_tokens.beginning(prepared) == before
+    assert special_tokens.beginning(prepared, bos=False) == []
+
+
+PERPLEXITY = "perplexity --method pi --lengths 128 256 --stride 100 --tokens 600 --texts"
+
+
+@pytest.fixture
+def book(tmp_path):
+    file = tmp_path / "books" / "book.txt"
+    file.parent.mkdir()
+    file.write_text(" ".join(f"{WORDS}{number}" for number in range(100)))
+    return file
+
+
+@pytest.fixture
+def made(tmp_path):
+    """made(tokenizer, …) -> a checkpoint of L = 256."""
+
+    def save(tokenizer, vocabulary=300):
+        folder = tmp_path / f"toy{len(list(tmp_path.glob('toy*')))}"
+        sizes = {"max_position_embeddings": 256, "vocab_size": vocabulary}
+        return checkpoint(folder, tokenizer, **sizes)
+
+    return save
+
+
+def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_default(
+    made, done, book, tmp_path
+):
+    plain = made(byte_tokenizer())
+    llama = made(byte_tokenizer("<s> $A"))
+    found = {}
+    for name, folder, options in (
+        ("plain", plain, []),
+        ("no bos", llama, ["--no-bos"]),
+        ("bos", plain, ["--bos"]),
+        ("llama", llama, []),
+    ):
+        results = tmp_path / name / "results"
+        done(PERPLEXITY, book, *options, "--model", folder, "--results", results)
+        found[name] = record(results)
+    scores = {name: each["scores"] for name, each in found.items()}
+    assert scores["plain"] == scores["no bos"] != scores["bos"] == scores["llama"]
+    stated = {name: each["run"].get("bos") for name, each in found.items()}
+    assert stated == {"plain": None, "no bos": None, "bos": True, "llama": True}
+    for each in found.values():
+        assert ("bos" in each["comparable"]) == ("bos" in each["run"])
+
+
+def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
+    made, done, book, results
+):
+    """The loop of jquesnelle/yarn, eval/perplexity.py, compute_perplexity with add_start_token. A
+    tokenizer that puts EOS after a text changes nothing."""
+    model = made(byte_tokenizer("<s> $A </s>"))
+    line = PERPLEXITY.replace("--method pi", "--method original")
+    done(line, book, "--model", model, "--results", results)
+    network = random_model(max_position_embeddings=256)
+    text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids[:600]
+    labels = torch.tensor([text])
+    sliding_window = 100
+    for row in record(results)["scores"]["by_length"]:
+        nlls = []
+        prev_end_loc = 0
+        max_tokenized_len = row["length"] - 1
+        for begin_loc in range(0, len(text), sliding_window):
+            end_loc = min(begin_loc + max_tokenized_len, len(text))
+            input_ids = torch.cat([torch.tensor([[BOS]]), labels[:, begin_loc:end_loc]], dim=1)
+            target_ids = input_ids.clone()
+            target_ids[:, : -(end_loc - prev_end_loc)] = -100
+            with torch.no_grad():
+                nlls.append(network(input_ids, labels=target_ids).loss)
+            prev_end_loc = end_loc
+            if end_loc == len(text):
+                break
+        assert (row["windows"], row["tokens"]) == (len(nlls), len(text))
+        mean = torch.stack(nlls).mean()
+        assert row["window"]["mean"] == pytest.approx(float(mean.exp()), rel=1e-4)
+
+
+def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_stays(
+    made, done, book, tmp_path, results, monkeypatch
+):
+    """The tokenizer puts EOS after a text, which is not trained on."""
+    read = []
+    forward = torch.nn.Embedding.forward
+
+    def watched(self, ids):
+        read.extend(ids.tolist() if self.weight.device.type != "meta" else ())
+        return forward(self, ids)
+
+    monkeypatch.setattr(torch.nn.Embedding, "forward", watched)
+    line = ["--corpus", book.parent, "--output", tmp_path / "tuned", "--results", results]
+    model = made(byte_tokenizer("<s> $A </s>"))
+    done("finetune --steps 1 --batch 3 --length 512", "--model", model, *line)
+    text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
+    cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
+    assert sorted(read) == sorted(cut)
+    assert BaseModel(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "passkey --lengths 500",
+        "open_llm --benchmarks {root}/data --tasks truthfulqa --limit 2",
+        "finetune --corpus {root}/books --steps 1 --batch 2 --length 64 --output {root}/tuned",
+    ],
+)
+def test_ids_past_the_embedding_are_refused(
+    made, refusal, book, tmp_path, results, loads_nothing, line
+):
+    """The byte tokenizer has 259 ids; the model knows 100."""
+    write_benchmarks(tmp_path / "data" / "open_llm")
+    model = made(byte_tokenizer(), vocabulary=100)
+    said = refusal(line.format(root=tmp_path), "--model", model, "--results", results)
+    assert "embeddings for 100 tokens" in said
+
+
+def test_bos_that_the_tokenizer_has_not_is_refused(made, refusal, book, results, loads_nothing):
+    tokenizer = byte_tokenizer()
+    tokenizer.bos_token = None
+    line = [PERPLEXITY, book, "--bos", "--model", made(tokenizer), "--results", results]
+    assert "--bos" in refusal(*line)

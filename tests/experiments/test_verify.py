@@ -1,13 +1,14 @@
 """Verification agrees with what agrees, and with nothing else."""
 
 import json
+import shutil
 
 import pytest
 
 from experiments import verify as verify_module
 from experiments.kit import records
 from experiments.kit.base_model import BaseModel
-from experiments.kit.records import ROOT
+from tests.conftest import sentence
 
 RUN = {"experiment": "copying", "method": "pi", "options": {}, "factor": 2}
 RECORD = {
@@ -18,8 +19,13 @@ RECORD = {
 }
 
 
+SCORES = RECORD["scores"]
+
+
 @pytest.fixture
 def verify(call, tmp_path):
+    """verify(measured, committed, …) -> what the script does with two records."""
+
     def run(measured, committed=RECORD, *arguments):
         for folder, record in (("measured", measured), ("results", committed)):
             file = tmp_path / folder / "tiny" / "copying" / "a.json"
@@ -36,57 +42,51 @@ def test_time_and_place_may_differ_and_scores_within_the_tolerance(verify):
     status, out, _ = verify(
         RECORD | {"identity": "y", "environment": {"device": "b", "seconds": 9}}
     )
-    assert status == 0 and "1 records" in out
-    assert verify(RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}})[0] == 0
-    assert (
-        verify(
-            RECORD | {"scores": RECORD["scores"] | {"mean": 1.501}}, RECORD, "--tolerance", "1e-4"
-        )[0]
-        == 1
-    )
+    assert status == 0
+    assert "1 records" in out
+    near = RECORD | {"scores": SCORES | {"mean": 1.501}}
+    assert verify(near)[0] == 0
+    assert verify(near, RECORD, "--tolerance", "1e-4")[0] == 1
 
 
 @pytest.mark.parametrize(
     "changed",
     [
         {"run": RUN | {"options": {"n_hat": 40}}},
-        {"scores": RECORD["scores"] | {"per": [1.0]}},
-        {"scores": RECORD["scores"] | {"mean": None}},
+        {"scores": SCORES | {"per": [1.0]}},
+        {"scores": SCORES | {"mean": None}},
         {"more": 1},
     ],
 )
 def test_another_structure_is_no_agreement(verify, changed):
-    for pair in ((RECORD | changed, RECORD), (RECORD, RECORD | changed)):
-        assert verify(*pair)[0] == 1
+    assert verify(RECORD | changed, RECORD)[0] == 1
+    assert verify(RECORD, RECORD | changed)[0] == 1
 
 
-@pytest.mark.parametrize(
-    "broken", ["[]", json.dumps(RECORD).replace("1.5", "NaN"), json.dumps(RECORD)[:40]]
-)
+@pytest.mark.parametrize("broken", ["[]", json.dumps(RECORD).replace("1.5", "NaN"), "{"])
 def test_a_record_that_is_none_is_named(verify, broken):
     for pair in ((broken, RECORD), (RECORD, broken)):
         status, _, err = verify(*pair)
-        assert status == 2 and "a.json" in err and err.count("\n") == 1
+        assert status == 2
+        assert "a.json" in sentence(err)
 
 
 def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(
-    call, tmp_path, monkeypatch
+    call, done, tmp_path, monkeypatch
 ):
     """Into a folder of the code that measures; the second call measures nothing."""
-    monkeypatch.setattr(
-        verify_module,
-        "MEASURED",
-        ("passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1",),
-    )
+    passkey = "passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1"
+    monkeypatch.setattr(verify_module, "MEASURED", (passkey,))
+    monkeypatch.setattr(BaseModel, "source", str(records.ROOT / "models" / "tiny"))
     monkeypatch.setattr(records, "code_hash", lambda program: "code")
-    monkeypatch.setattr(records, "ROOT", tmp_path)
-    monkeypatch.setattr(BaseModel, "source", str(ROOT / "models" / "tiny"))
     monkeypatch.setattr(records, "program", lambda name: f"experiments.{name}")
+    monkeypatch.setattr(records, "ROOT", tmp_path)  # of which the folder is a part
+    results = tmp_path / "results"
     for measured in (True, False):
-        status, out, err = call("verify", "--results", tmp_path / "results")
-        assert status == 2 and "6 disturbances; all agree with the paper's" in out, err
-        (file,) = (tmp_path / "build" / "verify").glob("*/results/tiny/passkey/pi_s=2.json")
+        status, out, _ = call("verify --results", results)
+        assert status == 2
+        assert "6 disturbances; all agree with the paper's" in out
         assert ("done already" in out) != measured
-    (tmp_path / "results" / "tiny" / "passkey").mkdir(parents=True)
-    (tmp_path / "results" / "tiny" / "passkey" / file.name).write_bytes(file.read_bytes())
-    assert call("verify", "--results", tmp_path / "results")[0] == 0
+    (folder,) = (tmp_path / "build" / "verify").glob("*/results")
+    shutil.copytree(folder, results)
+    done("verify --results", results)

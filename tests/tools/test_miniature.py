@@ -33,13 +33,13 @@ def contents(folder):
     return found
 
 
-def test_the_generator_writes_the_committed_benchmarks_and_nothing_over_them(call, tmp_path):
-    line = ["--model", "tiny", "--output", tmp_path / "new", "--samples", 3, "--documents", 60]
-    assert call("tools.tiny.miniature.write", *line)[0] == 0
+def test_the_generator_writes_the_committed_benchmarks_and_nothing_over_them(
+    done, refusal, tmp_path
+):
+    line = "tools.tiny.miniature.write --model tiny --samples 3 --documents 60 --output"
+    done(line, tmp_path / "new")
     assert contents(tmp_path / "new") == contents(COMMITTED)
-    status, _, err = call("tools.tiny.miniature.write", *line, "--seed", 1)
-    assert status == 2
-    assert str(tmp_path / "new") in err
+    assert str(tmp_path / "new") in refusal(line, tmp_path / "new", "--seed", 1)
 
 
 @pytest.mark.parametrize("task", longbench.TASKS)

@@ -1,5 +1,4 @@
-"""Pre-training: tokenizer, curriculum, first weights, choice of books; an interruption costs
-nothing."""
+"""Pre-training: tokenizer, curriculum, first weights, choice of books."""
 
 import random
 
@@ -29,17 +28,15 @@ def test_targets_are_the_answers_and_their_ends():
     )
 
 
-def small_config(**changes):
-    sizes = {
-        "vocab_size": 300,
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "head_dim": 32,
-        "max_position_embeddings": 320,
-    }
-    return LlamaConfig(**TINY.model | sizes | changes)
+SMALL = {
+    "vocab_size": 300,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "head_dim": 32,
+    "max_position_embeddings": 320,
+}
 
 
 def test_the_first_model_already_copies_what_followed_before():
@@ -57,7 +54,8 @@ def test_the_first_model_already_copies_what_followed_before():
 
 
 def test_the_loss_is_the_weighted_sum_over_targets():
-    model = network.build(small_config(tie_word_embeddings=True), looking_back=1, seed=0)
+    config = LlamaConfig(**TINY.model | SMALL | {"tie_word_embeddings": True})
+    model = network.build(config, looking_back=1, seed=0)
     ids = torch.randint(0, 300, (3, 20))
     weights = torch.rand(3, 20).where(torch.rand(3, 20) < 0.4, 0.0)
     logits = network.plain(model)(ids).logits.log_softmax(-1)
@@ -95,7 +93,7 @@ def test_books_that_are_evaluated_on_are_left_out(tmp_path, monkeypatch):
 # ---- the command
 
 SMOKE = Recipe(
-    small_config().to_dict(),
+    TINY.model | SMALL,
     stages=(
         Stage(256, 4 * 256, 2 * 256, 1, TINY.stages[1].mixture),
         Stage(320, 4 * 320, 2 * 320, 1, TINY.stages[1].mixture),
@@ -106,33 +104,30 @@ SMOKE = Recipe(
 )
 
 
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been_and_gives_a_stock_checkpoint(
-    tmp_path, monkeypatch, call
+def test_an_interrupted_run_goes_on_from_its_checkpoint_and_gives_a_stock_model(
+    tmp_path, monkeypatch, call, done
 ):
+    """tests/experiments/training shows that what goes on so ends with the same weights."""
     monkeypatch.setattr(pretrain, "TINY", SMOKE)
     monkeypatch.setattr(corpus, "without_evaluation", lambda books: books)
-    (tmp_path / "books").mkdir()
+    books = tmp_path / "books"
+    books.mkdir()
     for number in range(3):
-        (tmp_path / "books" / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
-
-    def train(name):
-        return call(
-            "tools.tiny.pretrain", "--corpus", tmp_path / "books", "--output", tmp_path / name
-        )
-
-    assert train("whole")[0] == 0
+        (books / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
+    steps = []
     step = Muon.step
 
-    def interrupted(self, closure=None):
-        if (tmp_path / "second.unfinished/checkpoint-2").exists():
+    def counted(self, closure=None):
+        steps.append(1)
+        if len(steps) == 4:
             raise KeyboardInterrupt
         return step(self, closure)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Muon, "step", interrupted)
-        assert train("second")[0] == 130
-    assert not (tmp_path / "second").exists()
-    assert train("second")[0] == 0
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "second")]
-    assert weights[0] == weights[1]
-    assert AutoModelForCausalLM.from_pretrained(tmp_path / "second").dtype == torch.bfloat16
+    monkeypatch.setattr(Muon, "step", counted)
+    command = ["tools.tiny.pretrain", "--corpus", books, "--output", tmp_path / "model"]
+    assert call(*command)[0] == 130
+    assert not (tmp_path / "model").exists()
+    assert (tmp_path / "model.unfinished" / "checkpoint-2").exists()
+    done(*command)
+    assert len(steps) == 4 + (curriculum.steps(SMOKE.stages) - 2)
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "model").dtype == torch.bfloat16

@@ -1,4 +1,4 @@
-"""Loss by position end to end on a small random model, killed and resumed for real."""
+"""Loss by position end to end on a small random model."""
 
 import json
 
@@ -29,34 +29,26 @@ def toy(tmp_path, monkeypatch):
     return ["--texts", *books, "--results", tmp_path / "results"]
 
 
-def records(results):
-    folder = results / "toy" / "beyond" / "loss_by_position"
-    return {file.stem: json.loads(file.read_text()) for file in folder.iterdir()}
-
-
-def plain(book):
-    """The loss of each token by the extended model."""
+def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, done):
+    done("loss_by_position --model toy --method yarn pi", *toy)
+    folder = tmp_path / "results" / "toy" / "beyond" / "loss_by_position"
+    assert {file.name for file in folder.iterdir()} == {
+        "yarn_s=2_books=2.json",
+        "pi_s=2_books=2.json",
+    }
+    written = json.loads((folder / "yarn_s=2_books=2.json").read_text())
+    record = written["scores"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
-    return token_losses(model, byte_tokenizer().encode(book.read_text())[:2049])
-
-
-def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, call):
-    assert call("loss_by_position", "--model", "toy", "--method", "yarn", "pi", *toy)[0] == 0
-    written = records(tmp_path / "results")
-    assert set(written) == {"yarn_s=2_books=2", "pi_s=2_books=2"}
-    record = written["yarn_s=2_books=2"]["scores"]
     for title in ("one", "two"):
-        of_blocks = plain(tmp_path / f"{title}.txt").reshape(16, 128).mean(axis=1)
+        ids = byte_tokenizer().encode((tmp_path / f"{title}.txt").read_text())[:2049]
+        of_blocks = token_losses(model, ids).reshape(16, 128).mean(axis=1)
         assert record["blocks"][title] == pytest.approx(of_blocks, abs=1e-4)
-    blocks = np.array(list(record["blocks"].values()))
-    assert [b["mean"] for b in record["buckets"]] == pytest.approx(list(blocks.mean(axis=0)))
-    assert [(s["start"], s["end"]) for s in record["ranges"]] == [
-        (0, 1024),
-        (1024, 1536),
-        (1536, 2048),
-    ]
-    assert all(s["low"] <= s["mean"] <= s["high"] for s in record["buckets"])
-    assert written["yarn_s=2_books=2"]["run"]["model"]["sha256"].keys() == {"tensors"}
+    means = np.mean(list(record["blocks"].values()), axis=0)
+    assert [bucket["mean"] for bucket in record["buckets"]] == pytest.approx(list(means))
+    ranges = [(each["start"], each["end"]) for each in record["ranges"]]
+    assert ranges == [(0, 1024), (1024, 1536), (1536, 2048)]
+    assert all(each["low"] <= each["mean"] <= each["high"] for each in record["buckets"])
+    assert written["run"]["model"]["sha256"].keys() == {"tensors"}
 
 
 @pytest.mark.parametrize(
@@ -69,20 +61,13 @@ def test_blocks_and_buckets_divide_what_lies_within_l_and_beyond(
     assert blocks.divisions(context_length, length) == (block, bucket)
     losses = np.arange(length // block, dtype=float)
     made = loss_by_position.scores({"a": losses.tolist()}, context_length, length)
-    assert [row["tokens"] for row in made["ranges"]] == [
-        row["end"] - row["start"] for row in made["ranges"]
-    ]
-    assert (
-        sum(row["tokens"] for row in made["ranges"])
-        == sum(row["tokens"] for row in made["buckets"])
-        == length
-    )
-    assert all(row["tokens"] for row in made["ranges"])
+    for row in made["ranges"]:
+        assert row["tokens"] == row["end"] - row["start"] > 0
+    for rows in (made["ranges"], made["buckets"]):
+        assert sum(row["tokens"] for row in rows) == length
     first, *_, last = made["buckets"]
-    assert (
-        first["mean"] == losses[: bucket // block].mean()
-        and last["mean"] == losses[-bucket // block :].mean()
-    )
+    assert first["mean"] == losses[: bucket // block].mean()
+    assert last["mean"] == losses[-bucket // block :].mean()
 
 
 @pytest.mark.parametrize(("context_length", "length"), [(8192, 8274), (16, 32)])

@@ -1,0 +1,51 @@
+"""Texts as editors on Windows write them, and those that a model was trained on."""
+
+import pyarrow
+import pyarrow.parquet
+
+from experiments.kit import texts
+from experiments.kit.texts import Book
+from experiments.training.corpus import Corpus
+from tests.models import checkpoint
+
+LINES = "amber\nbirch\ncedar\n" * 200
+WRITTEN = "\ufeff" + LINES.replace("\n", "\r\n")
+
+
+def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path):
+    file = tmp_path / "book.txt"
+    file.write_bytes(WRITTEN.encode())
+    assert texts.files([file]) == [Book("book", LINES)]
+    corpus = Corpus(str(tmp_path))
+    assert [book.text for book in corpus.books(0)] == [LINES]
+    fingerprint = corpus.fingerprint
+    file.write_text(LINES)
+    assert fingerprint == Corpus(corpus.source).fingerprint  # which tells runs apart
+
+
+def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusal, tmp_path):
+    books = tmp_path / "books"
+    books.mkdir()
+    table = pyarrow.table({"text": [WRITTEN]})
+    pyarrow.parquet.write_table(table, books / "one.parquet")
+    line = ["--model", checkpoint(tmp_path / "toy"), "--corpus", books]
+    line += ["--output", tmp_path / "tuned", "--results", tmp_path / "results"]
+    done("finetune --steps 1 --batch 2 --length 64", *line)
+    (tmp_path / "plain.txt").write_text(LINES)
+    line = ["--model", tmp_path / "tuned", "--texts", tmp_path / "plain.txt"]
+    said = refusal("perplexity --lengths 128", *line, "--results", tmp_path / "results")
+    assert "was trained on" in said
+
+
+def test_books_are_whole_and_free_of_the_licence_text():
+    library = texts.books(texts.AVAILABLE)
+    assert [len(book.text) // 100_000 for book in library] == [32, 5, 12, 12]
+    for book in library:
+        assert "PROJECT GUTENBERG" not in book.text.upper().replace("PROJECT GUTENBERG EBOOK", "")
+        assert book.text[0] not in " \n"
+    plays = {play.title: play.text for play in texts.plays(texts.PLAYS)}
+    assert len(plays) == texts.PLAYS
+    assert "To be, or not to be" in plays["Hamlet"]
+    for text in plays.values():
+        assert len(text) > 80_000
+        assert "GUTENBERG" not in text.upper()

@@ -1,0 +1,39 @@
+"""What an experiment on one model has written below a folder of results."""
+
+import json
+from pathlib import Path
+
+from experiments.kit import records
+
+PASSKEY = "passkey --lengths 400 --depths 2 --keys 1"  # two samples
+
+
+def record_file(results: Path) -> Path:
+    """The only record."""
+    (file,) = (file for file in results.rglob("*.json") if file.name != records.MODEL)
+    return file
+
+
+def record(results: Path) -> dict:
+    """The content of the only record."""
+    return json.loads(record_file(results).read_text())
+
+
+def journal_files(results: Path) -> list[Path]:
+    """One for each run and process."""
+    return sorted((results.parent / "runs").rglob("*.jsonl"))
+
+
+def journal(results: Path) -> dict:
+    """The value of each sample, of all journals, none of which repeats a sample."""
+    lines = [line for file in journal_files(results) for line in file.read_text().splitlines()]
+    values = {key: entry["value"] for key, entry in map(json.loads, lines)}
+    assert len(values) == len(lines)
+    return values
+
+
+def edit(file: Path, **changes) -> None:
+    """Change keys of a JSON file; None removes one."""
+    content = json.loads(file.read_text()) | changes
+    kept = {key: value for key, value in content.items() if value is not None}
+    file.write_text(json.dumps(kept))
