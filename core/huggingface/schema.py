@@ -66,7 +66,7 @@ _SCALED = create_model(
     "object",
     __config__={"extra": "forbid"},
     frequencies=list[_NUMBER],
-    attention_factor=_NUMBER,
+    attention_factor=(_NUMBER, 1.0),
     rope_type=str,
 )
 ROPE_EXTENSION = having(

@@ -305,12 +305,7 @@ class Output:
             facts: more facts for `training.json`.
         """
         model = trainer.accelerator.unwrap_model(trainer.model)
-        gathered: contextlib.AbstractContextManager = contextlib.nullcontext()
-        if trainer.is_deepspeed_enabled:  # gather the weights that ZeRO-3 has divided
-            import deepspeed
-
-            gathered = deepspeed.zero.GatheredParameters(list(model.parameters()))
-        with gathered:
+        with trainer.whole_weights():
             if trainer.is_world_process_zero():
                 self._write(trainer, model, tokenizer, facts)
         trainer.accelerator.wait_for_everyone()

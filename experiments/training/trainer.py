@@ -111,6 +111,15 @@ class Trainer(SavesWhole):
         self._loss_shifts_labels = True
         self._draws = clex.Draws(arguments.seed)
 
+    def whole_weights(self) -> contextlib.AbstractContextManager:
+        """Inside the context, each process has the whole weights, which ZeRO-3 divides."""
+        if not self.is_deepspeed_enabled:
+            return contextlib.nullcontext()
+        import deepspeed
+
+        model = self.accelerator.unwrap_model(self.model)
+        return deepspeed.zero.GatheredParameters(list(model.parameters()))
+
     def train(self):
         """Train to the end, from the last checkpoint in the output directory if there is one.
 

@@ -42,7 +42,8 @@ print(json.dumps(list(sys.modules)))
 
 def test_the_help_of_every_script_begins_with_its_text_and_needs_no_torch_nor_does_rendering():
     """Tables, figures and pages come from records alone, and disturbances from a geometry."""
-    rendering = [*drawing.modules("tables").values(), *drawing.modules("figures").values()]
+    declared = [*drawing.declared("tables").values(), *drawing.declared("figures").values()]
+    rendering = [module for module, _ in declared]
     rendering.append("report.pages")
     command = [sys.executable, "-c", PROGRAM, json.dumps(SCRIPTS), json.dumps(rendering)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

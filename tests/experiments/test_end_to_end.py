@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from analysis.results import Results
 from experiments.kit import texts
-from tables import perplexity
+from tables.benchmarks import perplexity
 from tests.models import token_losses
 
 # L', so that half of a window is beyond L
@@ -29,7 +29,7 @@ def test_a_fine_tune_reaches_the_table(done, tmp_path):
     window = f"perplexity --packaged 1 --lengths {LENGTH} --stride {STRIDE} --tokens {TOKENS}"
     done(window, "--model", tuned, "--results", results)
 
-    blocks = perplexity.build(Results.of("tiny", results)).blocks
+    blocks = perplexity(Results.of("tiny", results)).blocks
     (block,) = [block for block in blocks if "measured" in block.title]
     ((name, cell, *_),) = block.rows
     assert "fine-tuned" in block.title

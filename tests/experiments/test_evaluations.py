@@ -149,5 +149,5 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(done,
 
     done("passkey --lengths 420 --depths 1 --keys 1", *on_toy, results)
     (value,) = journal(results).values()
-    prompt = passkey.sample(TOKENIZER.encode, 420, 0.0, 0).prompt
+    prompt = passkey.sample(TOKENIZER.encode, 420, 0.0, 0)["prompt"]
     assert value["prediction"] == continuation(reference, prompt, passkey.MAX_NEW_TOKENS)

@@ -246,7 +246,7 @@ def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):
 def test_a_terminal_that_knows_ascii_only(good, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
-    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(good)])
+    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(good), "--n-hat", "6"])
     command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 
@@ -268,7 +268,7 @@ def test_a_reader_that_has_seen_enough(good):
     def work():
         os.dup2(write, 1)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.argv = ["extend", "--model", str(good)]
+        sys.argv = ["extend", "--model", str(good), "--n-hat", "6"]
         command_line.run(importlib.import_module("experiments.extend").main)
 
     assert processes.wait(processes.fork(work)) == 0

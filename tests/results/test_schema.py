@@ -8,7 +8,6 @@ import json
 import pytest
 
 from analysis import results
-from analysis.beyond import training
 from analysis.results import NotMeasured, Results
 from core.errors import InputError
 from experiments.kit import records
@@ -67,14 +66,13 @@ def shown(folder, experiment):
         measured = Results.of("mine", folder)
         for name in measured.experiments():
             measured.records(name)
-        gaps = training.gaps(measured)
         lines = all_results.table(folder)
         with contextlib.suppress(NotMeasured):
             drawn = table(experiment, measured)
     except InputError as error:
         assert "\n" not in str(error)
         return str(error)
-    return str(gaps), lines, str(drawn)
+    return lines, str(drawn)
 
 
 def write(file, content):
