@@ -4,7 +4,7 @@ one option."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import PROPOSED
 from core.errors import InputError
+from core.geometry import RopeGeometry
+from experiments import suites
 
 Metrics = Callable[[Record], Scores]
 
@@ -87,7 +89,6 @@ def comparisons(
     experiment: str,
     trained: bool,
     of: Callable[[Record], bool] = lambda record: True,
-    twins: bool = True,
     factor: float | None = None,
 ) -> list[Comparison]:
     """The sets of records that may stand in one table, the largest set first.
@@ -95,13 +96,12 @@ def comparisons(
     Args:
         trained: take the records of fine-tuned models, or those without training.
         of: which records to consider.
-        twins: whether copies of a record for other settings with the same pairs count as rows.
         factor: s; None for any.
     """
     sets: dict[str, list[Record]] = {}
     for record in results.records(experiment):
         same = bool(record.training) == trained and factor in (None, record.run["factor"])
-        if same and of(record) and (twins or not record.same_selection_as):
+        if same and of(record):
             key = json.dumps(record.alike, sort_keys=True)
             sets.setdefault(key, []).append(record)
     largest_first = sorted(sets.values(), key=_size, reverse=True)
@@ -158,7 +158,8 @@ def ablations(
 
     They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal.
     If several combinations of other options and factor have such rows, it is the one with the most
-    values.
+    values. A value of the suite's ablations that selects the pairs of another setting has that
+    setting's records.
 
     Args:
         default: the option's value if a record does not state it.
@@ -171,22 +172,53 @@ def ablations(
 def _ablation(
     results: Results, experiment: str, option: str, trained: bool, default: object
 ) -> dict[Any, Row]:
+    rows = compared(results, experiment, trained).rows
     families: dict[tuple, dict] = {}
-    for row in compared(results, experiment, trained).rows:
+    for row in rows:
         setting = row.setting
         value = setting.option(option, default)
         if setting.method == PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
-    family = max(families.values(), key=len, default={})
-    if len(family) < 2:
+    largest = max(families, key=lambda key: len(families[key]), default=None)
+    if largest is None or len(families[largest]) < 2:
         return {}
+    others, factor = largest
+    family = families[largest]
+    for value in _asked(results.model.name, option) - family.keys():
+        setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
+        if same := _of_same_pairs(rows, setting, results.model.geometry):
+            family[value] = Row(setting, same.runs)
     # Keep the seeds that all values have: for another table, one value may have been trained with
     # more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
     return {
         value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)
     }
+
+
+def _asked(model: str, option: str) -> set:
+    """The values of an option that the ablations of the model's suite compare."""
+    settings = [each for suite in suites.find(model) for each in getattr(suite, "ABLATIONS", ())]
+    return {options[option] for _, options in settings if option in options}
+
+
+def _of_same_pairs(rows: Iterable[Row], setting: Setting, geometry: RopeGeometry) -> Row | None:
+    """The row of a setting at the same factor that makes the same model."""
+    wanted = _frequencies(setting, geometry)
+    if wanted is None:
+        return None
+    for row in rows:
+        if row.setting.factor == setting.factor and _frequencies(row.setting, geometry) == wanted:
+            return row
+    return None
+
+
+def _frequencies(setting: Setting, geometry: RopeGeometry) -> tuple[bytes, float] | None:
+    scaling = setting.scaling(geometry)
+    if scaling is None:
+        return None
+    return scaling.inv_freq.tobytes(), scaling.attention_factor
 
 
 def factors(results: Results, *experiments: str) -> list[float]:

@@ -31,8 +31,6 @@ class Record:
         base: what identifies the base model of an evaluated one.
         comparable: the names of those parts of `run` that must agree, with `base`, in one table.
         data_facts: of training: the data.
-        same_selection_as: the name of the record that it copies, of another setting with the same
-            pairs; else empty.
     """
 
     path: Path
@@ -42,7 +40,6 @@ class Record:
     base: dict | None = None
     comparable: tuple[str, ...] = ()
     data_facts: dict | None = None
-    same_selection_as: str = ""
 
     @property
     def file(self) -> str:

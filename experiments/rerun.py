@@ -117,9 +117,7 @@ def _measure_one(chain: Chain, suite: Suite) -> None:
         )
         sys.exit(os.EX_TEMPFAIL)
     with files.lock(suite.output / chain.name):
-        skipped = measure(
-            chain, suite.results / suite.name, lenient=suite.own_checkpoint is not None
-        )
+        skipped = measure(chain, lenient=suite.own_checkpoint is not None)
     if skipped:
         print(*skipped, sep="\n")
         sys.exit(1)
@@ -400,12 +398,11 @@ def _side_by_side(
     return skipped
 
 
-def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
+def measure(chain: Chain, lenient: bool = False) -> list[str]:
     """Run the commands of a chain in this process; where there are several GPUs, in one process on
     each.
 
     Args:
-        folder: the model's records.
         lenient: skip a command that refuses its input.
 
     Returns:
@@ -429,27 +426,7 @@ def measure(chain: Chain, folder: Path, lenient: bool = False) -> list[str]:
             if not lenient or isinstance(error, command_line.UsageError):
                 raise
             skipped.append(f"{SKIPPED_COMMAND}{module.removeprefix('experiments.')}: {error}")
-    copy_to_equal_settings(chain, folder)
     return skipped
-
-
-def copy_to_equal_settings(chain: Chain, folder: Path) -> None:
-    """Copy a chain's records for `chain.same`: settings that select the same pairs and so give the
-    same model.
-
-    Args:
-        folder: the model's records. Experiments without a record are left out.
-    """
-    for experiment, (method, options) in chain.same:
-        for file in sorted((folder / experiment).glob("*.json")):
-            record = records.read(file) if file.stem.startswith(chain.name) else {}
-            if not record or records.run_of(record["run"]) != chain.name:
-                continue
-            run = record["run"] | {"method": method, "options": options}
-            twin = records.run_of(run) + file.stem.removeprefix(chain.name)
-            same = record | {"run": run, "same_selection_as": file.stem}
-            same["sha256"] = records.content_hash(same)
-            files.write_json(file.with_name(f"{twin}.json"), same)
 
 
 def _end_with_parent() -> None:

@@ -153,7 +153,7 @@ def perplexity(results: Results) -> Table:
 def passkey(results: Results) -> Table:
     """The numbers of Figure 4: passkeys found by length.
 
-    The main comparison's settings; those of the same pairs once.
+    The main comparison's settings.
     """
     caption = (
         "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add "
@@ -162,7 +162,7 @@ def passkey(results: Results) -> Table:
         "(Student's)."
     )
     blocks = []
-    for state, apart, rows in main_comparisons(results, "passkey", twins=False):
+    for state, apart, rows in main_comparisons(results, "passkey"):
         labelled = labelled_rows(rows, metrics.passkey)
         counts = [(label, passkeys_by_length(row)) for label, row in labelled]
         lengths = dict.fromkeys(length for _, of in counts for length in of if length != ALL)
@@ -214,9 +214,7 @@ def benchmark(
     return Table(name, caption, tuple(blocks), paper)
 
 
-def main_comparisons(
-    results: Results, experiment: str, twins: bool = True
-) -> list[tuple[str, str, Comparison]]:
+def main_comparisons(results: Results, experiment: str) -> list[tuple[str, str, Comparison]]:
     """The state and the title's end of each comparable set of records, the largest first, and its
     rows of no ablation.
 
@@ -228,7 +226,7 @@ def main_comparisons(
     listed = in_comparison(results.model)
     for trained, state in STATES:
         apart = ""
-        for every in comparisons(results, experiment, trained, twins=twins):
+        for every in comparisons(results, experiment, trained):
             rows = every.only(listed)
             if rows:
                 blocks.append((state, apart, rows))

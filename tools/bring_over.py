@@ -15,7 +15,7 @@ from core import files
 from experiments.kit import records
 
 # What stands beside the scores, and how the machine that measured is described.
-_KEPT = ("identity", "base", "comparable", "scores", "same_selection_as")
+_KEPT = ("identity", "base", "comparable", "scores")
 _OF_MACHINE = ("seconds", "ran_on", "fingerprints")
 _OF_DATA = ("data_facts", "data_sha256")  # of what a model was trained on
 _LISTS = {"perplexity": "by_length", "time_cost": "rows"}
@@ -39,8 +39,6 @@ def bring_over(record: dict) -> dict:
     if "base" in record:
         new["base"] = record["base"]
         new["comparable"] = [name for name in record["comparable"] if name != "base"]
-    if "same_selection_as" in record:
-        new["same_selection_as"] = record["same_selection_as"]
     if "data_facts" in record:
         new["data_facts"] = record["data_facts"]
     if "data_sha256" in record:

@@ -46,14 +46,14 @@ def untrained(results: Results, factor: float) -> Comparison:
 
     If several sets of books were scored at this factor, it is the set with the most settings.
     """
-    return compared(results, "loss_by_position", False, twins=False, factor=factor)
+    return compared(results, "loss_by_position", False, factor=factor)
 
 
 def sets(results: Results, factor: float) -> list[Comparison]:
     """Every comparable set at a factor: those without training, then the fine-tuned ones, the
     largest first."""
     without, trained = (
-        comparisons(results, "loss_by_position", trained, twins=False, factor=factor)
+        comparisons(results, "loss_by_position", trained, factor=factor)
         for trained in (False, True)
     )
     return without + trained
@@ -66,7 +66,7 @@ def sampled(results: Results, factor: float, trained: bool = False) -> Compariso
     def is_sample(run: Record) -> bool:
         return len({*texts(run)}) >= LEAST_TEXTS
 
-    return compared(results, "loss_by_position", trained, of=is_sample, twins=False, factor=factor)
+    return compared(results, "loss_by_position", trained, of=is_sample, factor=factor)
 
 
 def ranges(run: Record) -> Scores:

@@ -86,7 +86,6 @@ def of(experiment: str) -> Schema:
         "base": dict[str, Text],
         "comparable": list[Text],
         "data_facts": dict[str, Any],
-        "same_selection_as": Text,
     }
     return having(parts, beside)
 

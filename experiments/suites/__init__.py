@@ -6,6 +6,8 @@ suite has
 - OPTIONS, how each script of experiments/ is called for the model, in the suite and alone: several
   values are a tuple, and a value that depends on the model is a function of (model, factor);
 - QUICK, what differs under --quick; None leaves a script out then;
+- ABLATIONS, the settings that its ablations compare, if it has any. Of those that select the same
+  pairs only one is measured;
 - READS_ITS_OWN, if a user's data does not replace what some of them read;
 - PARTS, functions that yield chains of commands: see :class:`experiments.suites.suite.Suite`. Those
   in FIRST come before the parts of all other files.

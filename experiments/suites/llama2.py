@@ -4,12 +4,16 @@ from collections.abc import Iterator
 
 from experiments.ablation_intervals import intervals
 from experiments.ablation_n_hat import n_hats
+from experiments.base_models import llama2_13b
 from experiments.base_models.llama2 import N_HAT
 from experiments.suites.suite import Chain, Suite, times
 
 MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
 LENGTHS = 4096, 8192, 16384
+N_HATS = n_hats(llama2_13b.MODEL)
+INTERVALS = intervals(n_hat=N_HAT[2])
+ABLATIONS = N_HATS + INTERVALS
 
 OPTIONS = {
     "finetune": {},
@@ -65,16 +69,15 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """Tables 4 and 5, of 13B."""
     if suite.name == "llama2-13b":
-        for setting, same in suite.distinct(n_hats(suite.model), 2, trained_settings(2)):
-            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
+        for setting in suite.distinct(N_HATS, 2, trained_settings(2)):
+            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """Tables 6 and 7, of 13B, at the n̂ of the main comparison."""
     if suite.name == "llama2-13b":
-        others = trained_settings(2) + n_hats(suite.model)
-        for setting, same in suite.distinct(intervals(n_hat=N_HAT[2]), 2, others):
-            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED, same)
+        for setting in suite.distinct(INTERVALS, 2, trained_settings(2) + N_HATS):
+            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

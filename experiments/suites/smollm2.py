@@ -32,6 +32,8 @@ ARMS = [
 ]
 UNTRAINED = [ORIGINAL, YARN, PAPERS, PI, FORMULA]
 N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (24, 28, 36, 40, 48)]
+INTERVALS = intervals()
+ABLATIONS = N_HATS + INTERVALS
 
 # Without --texts, the texts are parts of War and Peace, which no one trains on.
 OPTIONS = {
@@ -66,14 +68,14 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
     """As Table 5, without training."""
-    for setting, same in suite.distinct(N_HATS, 2, UNTRAINED):
-        yield suite.untrained(setting, 2, EVALUATIONS, same)
+    for setting in suite.distinct(N_HATS, 2, UNTRAINED):
+        yield suite.untrained(setting, 2, EVALUATIONS)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
     """As Table 7, without training."""
-    for setting, same in suite.distinct(intervals(), 2, UNTRAINED + N_HATS):
-        yield suite.untrained(setting, 2, ["open_llm"], same)
+    for setting in suite.distinct(INTERVALS, 2, UNTRAINED + N_HATS):
+        yield suite.untrained(setting, 2, ["open_llm"])
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

@@ -37,14 +37,11 @@ class Chain:
         name: the name of the log, and the beginning of the records' names if they belong to one
             run.
         commands: the commands.
-        same: settings that give this same model, as (experiment, setting); its records hold for
-            them too.
         needs: the checkpoint of another chain that it reads; empty if none.
     """
 
     name: str
     commands: list[Command]
-    same: list[tuple[str, Setting]] = field(default_factory=list)
     needs: str = ""
 
 
@@ -104,26 +101,18 @@ class Suite:
         commands = self._measuring([experiment], measured, None, options.get("factor", 2))
         return Chain(experiment, commands, needs=options.get("weights", ""))
 
-    def untrained(
-        self,
-        setting: Setting,
-        factor: float,
-        experiments: Iterable[str],
-        same: Iterable[Setting] = (),
-    ) -> Chain:
+    def untrained(self, setting: Setting, factor: float, experiments: Iterable[str]) -> Chain:
         """The chain that measures the base model with this setting, without training.
 
         Args:
             setting: a method and its options.
             factor: the scaling factor s.
             experiments: what measures it.
-            same: settings of the same frequencies, for which these experiments' records hold too.
         """
         method, options = setting
         measured = {"model": self._base, "method": method, "factor": factor, **options}
         commands = self._measuring(experiments, measured, method, factor)
-        name = records.run_name(method, factor, options)
-        return Chain(name, commands, _shared(experiments, same))
+        return Chain(records.run_name(method, factor, options), commands)
 
     def fine_tuned(
         self,
@@ -131,7 +120,6 @@ class Suite:
         factor: float,
         seed: int,
         experiments: Iterable[str],
-        same: Iterable[Setting] = (),
         learning_rate: float | None = None,
     ) -> Chain:
         """The chain that fine-tunes the base model and measures the result; empty if nothing is
@@ -145,7 +133,7 @@ class Suite:
             if learning_rate is not None:
                 run["learning_rate"] = learning_rate
             commands.insert(0, self._command("finetune", run | {"output": output}, factor))
-        return Chain(Path(output).name, commands, _shared(experiments, same))
+        return Chain(Path(output).name, commands)
 
     def checkpoint(
         self, setting: Setting, factor: float, seed: int, rate: float | None = None
@@ -157,9 +145,9 @@ class Suite:
 
     def distinct(
         self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
-    ) -> Iterator[tuple[Setting, list[Setting]]]:
-        """Settings of the same frequencies once: the one to measure, and the others for which its
-        records hold.
+    ) -> list[Setting]:
+        """Of settings of the same frequencies, the one to measure. A table of an ablation takes its
+        records for the others too.
 
         Args:
             settings: the settings to measure.
@@ -169,17 +157,14 @@ class Suite:
         """
         # what learns has no frequencies yet
         others = [setting for setting in others if not rope.get(setting[0]).start]
-        equal: dict[tuple, list[Setting]] = {}
+        equal: dict[tuple, Setting] = {}
         for setting in others:
-            equal.setdefault(self._frequencies(setting, factor), [setting])
+            equal.setdefault(self._frequencies(setting, factor), setting)
         chosen = {}
         for setting in settings:
             key = self._frequencies(setting, factor)
-            group = chosen[key] = equal.setdefault(key, [setting])
-            if setting not in [*group, *others]:
-                group.append(setting)
-        for first, *same in chosen.values():
-            yield first, same
+            chosen[key] = equal.setdefault(key, setting)
+        return list(chosen.values())
 
     @property
     def _base(self) -> str:
@@ -246,10 +231,6 @@ class Suite:
         return scaling.inv_freq.tobytes(), scaling.attention_factor
 
 
-def _shared(experiments: Iterable[str], settings: Iterable[Setting]) -> list[tuple[str, Setting]]:
-    return [(experiment, setting) for setting in settings for experiment in experiments]
-
-
 def times(suite: Suite) -> Iterator[Chain]:
     """A part of several suites: the chain that times the methods.
 
@@ -291,7 +272,6 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
             continue
         first = by_name.setdefault(chain.name, chain)
         if first is not chain:
-            first.same += chain.same
             for command in chain.commands:
                 if command not in first.commands:
                     first.commands.append(command)

@@ -78,7 +78,7 @@ def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Compa
     def same_texts(run: dict) -> bool:
         return run.alike == untrained.first.alike
 
-    return compared(results, "loss_by_position", True, of=same_texts, twins=False, factor=factor)
+    return compared(results, "loss_by_position", True, of=same_texts, factor=factor)
 
 
 def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:

@@ -81,7 +81,6 @@ class Recorder:
         file=None,
         comparable=("data",),
         data_facts=None,
-        same_selection_as="",
         **run,
     ) -> dict:
         """A record; of a fine-tuned model where there is a seed."""
@@ -91,8 +90,6 @@ class Recorder:
         record = {"run": run, "comparable": list(comparable), "scores": scores or {}}
         if data_facts is not None:
             record["data_facts"] = data_facts
-        if same_selection_as:
-            record["same_selection_as"] = same_selection_as
         file = file or f"{len(self.records):03d}_{method}"
         self.records[f"{experiment}/{file}.json"] = record
         return record

@@ -106,5 +106,18 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
 
 
+def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_name(recorder):
+    for n_hat in (28, 40):
+        recorder.add("open_llm", "dprope", options={"n_hat": n_hat})
+    recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(48)}})
+    results = recorder.results("smollm2")  # its suite compares 24, 28, 36, 40 and 48
+    of_formula = rope.scale(results.model.geometry, "dprope", 2)
+    assert 2 * of_formula.interpolated.sum() == 48
+    ((_, rows),) = ablations(results, "open_llm", "n_hat")
+    assert list(rows) == [28, 40, 48]
+    assert rows[48].setting == Setting("dprope", (("n_hat", 48),), 2.0)
+    assert rows[48].scores(metrics.open_llm)["MMLU"].mean == 48
+
+
 def test_every_registered_method_has_a_name_of_its_own():
     assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)

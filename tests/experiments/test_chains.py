@@ -1,7 +1,6 @@
 """Chains: what runs beside what, what is skipped, what a kill leaves, and records that several
 settings share."""
 
-import json
 import os
 import re
 import signal
@@ -98,41 +97,15 @@ def test_commands_run_in_order_and_only_of_ones_own_model_a_refusal_is_skipped(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     refused = ["experiments.passkey", "--model", "nonesuch"]
     chain = Chain("a", [refused, ["experiments.passkey", "--help"]])
-    (skipped,) = rerun.measure(chain, tmp_path, lenient=True)
+    (skipped,) = rerun.measure(chain, lenient=True)
     assert skipped.startswith("skipped the command passkey: ")
     assert "nonesuch" in skipped
     assert "usage:" in capsys.readouterr().out
     with pytest.raises(InputError, match="nonesuch"):
-        rerun.measure(chain, tmp_path)
+        rerun.measure(chain)
     wrong = Chain("b", [["experiments.passkey", "--no-such-option"]])
     with pytest.raises(InputError, match="no-such-option"):
-        rerun.measure(wrong, tmp_path, lenient=True)
-
-
-def test_records_stand_again_under_each_setting_of_the_same_pairs(tmp_path):
-    def write(name, seed=None):
-        training = {} if seed is None else {"training": {"seed": seed}}
-        run = {"experiment": "perplexity", "method": "dprope", "factor": 2, **training}
-        scores = {"by_length": [{"length": 2048}], "by_window": {}}
-        file = tmp_path / "perplexity" / f"{name}.json"
-        run["options"] = {"n_hat": 44}
-        records.write(file, run, scores=scores, seconds=1.0, of_machine={})
-
-    write("dprope_n-hat=44_s=2_seed=0", seed=0)
-    write("dprope_n-hat=44_s=2_seed=0_whole", seed=0)
-    write("dprope_n-hat=44_s=2")
-    write("dprope_n-hat=44_s=2_seed=01", seed=1)
-    other = ("dprope", {"intervals": 180})
-    same = [("perplexity", other), ("ruler", other)]
-    rerun.copy_to_equal_settings(Chain("dprope_n-hat=44_s=2_seed=0", [], same=same), tmp_path)
-    copies = {
-        file.stem: json.loads(file.read_text())["same_selection_as"]
-        for file in tmp_path.glob("*/*intervals*.json")
-    }
-    assert copies == {
-        "dprope_intervals=180_s=2_seed=0": "dprope_n-hat=44_s=2_seed=0",
-        "dprope_intervals=180_s=2_seed=0_whole": "dprope_n-hat=44_s=2_seed=0_whole",
-    }
+        rerun.measure(wrong, lenient=True)
 
 
 @pytest.fixture

@@ -242,7 +242,7 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
 
     def run(chains, *_):
         (chain,) = chains.values()
-        return rerun.measure(chain, folder, lenient=True)
+        return rerun.measure(chain, lenient=True)
 
     monkeypatch.setattr(rerun, "run", run)
     line = "rerun --model mine --factor 2 --texts texts --output out --quick --methods"

@@ -23,14 +23,8 @@ def computed(record: dict) -> str:
 
 
 def test_every_identity_is_that_of_what_the_record_states():
-    copies = {file for file, record in RECORDS.items() if record.get("same_selection_as")}
-    measured = {computed(record) for file, record in RECORDS.items() if file not in copies}
     for file, record in RECORDS.items():
-        if file in copies:
-            # it keeps the identity of the run that it copies, whose method has another name
-            assert record["identity"] in measured, file
-        else:
-            assert record["identity"] == computed(record), file
+        assert record["identity"] == computed(record), file
 
 
 def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():

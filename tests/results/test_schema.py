@@ -29,8 +29,7 @@ OTHERS = {
 # One record of each experiment of a model, which is enough for its table.
 SAMPLES = {}
 for file, record in RECORDS.items():
-    if "same_selection_as" not in record:
-        SAMPLES.setdefault(record["run"]["experiment"], file)
+    SAMPLES.setdefault(record["run"]["experiment"], file)
 
 
 def places(value, at=()):

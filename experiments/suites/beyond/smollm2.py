@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import intervals
 from experiments.suites.beyond.parts import covering, learned_factors
-from experiments.suites.smollm2 import ARMS, EVALUATIONS, N_HATS, UNTRAINED
+from experiments.suites.smollm2 import ARMS, EVALUATIONS, INTERVALS, N_HATS, UNTRAINED
 from experiments.suites.suite import Chain, Suite
 
 NTK = ("ntk", {})
@@ -15,8 +14,8 @@ NEWER = [("longrope2", {}), ("mrrope-pro", {})]
 # sequences of 2,048 tokens, 2 T tokens of them (huggingface/smollm, text/pretraining/smollm2,
 # config_smollm2_135M.yaml at a041759).
 COVERED = ("dprope-covered", {"covered_length": 2048})
-N_HAT_30 = ("dprope", {"n_hat": 30})
-SELECTIONS = [*N_HATS, N_HAT_30, ("dprope", {"n_hat": 32}), *intervals()]
+ABLATIONS = [("dprope", {"n_hat": 30})]
+SELECTIONS = [*N_HATS, *ABLATIONS, ("dprope", {"n_hat": 32}), *INTERVALS]
 # YaRN without its temperature, and DPRoPE with it.
 TEMPERATURES = [
     ("yarn", {"attention_factor": 1.0}),
@@ -54,10 +53,10 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(setting, 2, POSITIONS)
     for setting in (*NEWER, NTK):
         yield suite.untrained(setting, 2, EVALUATIONS)
-    for setting, same in suite.distinct([N_HAT_30], 2, [SIGNIFICANT]):
-        yield suite.untrained(setting, 2, EVALUATIONS, same)
-    for setting, same in suite.distinct(SELECTIONS, 2, [*UNTRAINED, SIGNIFICANT]):
-        yield suite.untrained(setting, 2, POSITIONS, same)
+    for setting in suite.distinct(ABLATIONS, 2, [SIGNIFICANT]):
+        yield suite.untrained(setting, 2, EVALUATIONS)
+    for setting in suite.distinct(SELECTIONS, 2, [*UNTRAINED, SIGNIFICANT]):
+        yield suite.untrained(setting, 2, POSITIONS)
     for setting in TEMPERATURES:
         yield suite.untrained(setting, 2, ["passkey", *POSITIONS])
     if not suite.quick:

@@ -35,13 +35,6 @@ def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
     for method in ("yarn", "pi"):
         recorder.add("loss_by_position", method, **book(1, 1, 2, 2))
     recorder.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
-    recorder.add(
-        "loss_by_position",
-        "dprope",
-        options={"n_hat": 48},
-        same_selection_as="x",
-        **book(1, 1, 2, 2),
-    )
     results = recorder.results()
     sets = loss_by_position.sets(results, 2.0)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [

@@ -43,24 +43,16 @@ def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     others = [("dprope", {}), ("dprope", {"n_hat": 20}), ("dprope-significant", {}), ("clex", {})]
     settings = [("dprope", {"n_hat": n}) for n in (48, 46, 20, significant)]
     settings += [("dprope", {"intervals": b}) for b in (90, 180, 360)]
-    groups = [[first, *same] for first, same in suite.distinct(settings, 2, others)]
+    chosen = suite.distinct(settings, 2, others)
 
     def frequencies(setting):
         return scale(geometry, setting[0], 2, **setting[1]).inv_freq.tobytes()
 
-    assert len(groups) == len({frequencies(setting) for setting in settings}) < len(settings)
-    for group in groups:
-        assert len({frequencies(setting) for setting in group}) == 1
-    for setting in settings:
-        assert any(setting in group for group in groups)
-    for first, same in (  # of the others
-        (("dprope", {}), [("dprope", {"intervals": 360})]),
-        (("dprope-significant", {}), [("dprope", {"n_hat": significant})]),
-        (("dprope", {"n_hat": 20}), []),
-    ):
-        (group,) = [group for group in groups if group[0] == first]
-        assert all(setting in group for setting in same)
-        assert same or group == [first]
+    assert len(chosen) < len(settings)
+    assert len({frequencies(setting) for setting in chosen}) == len(chosen)
+    assert {frequencies(setting) for setting in chosen} == {frequencies(each) for each in settings}
+    # they stand for b = 360, for n̂ = 20 and for n̂ = `significant`
+    assert all(setting in chosen for setting in others if setting[0] != "clex")
 
 
 @pytest.mark.parametrize("factor", [2, 4])
@@ -123,10 +115,6 @@ def test_a_committed_record_belongs_to_a_chain_of_the_suite(tmp_path, model):
     measured = set()
     for chain in chains(suite_of(model, tmp_path)):
         measured |= {(command[0].split(".")[-1], chain.name) for command in chain.commands}
-        for experiment, (method, options) in chain.same:
-            end = chain.name[chain.name.index("_s=") :]
-            same = records.run_name(method, 1, options).removesuffix("_s=1")
-            measured.add((experiment, same + end))
     # What chooses its methods itself has no method in its records' names, and learned factors are
     # measured in the chain that learns them.
     unnamed = ("selections", "time_cost", "served")
