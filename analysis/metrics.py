@@ -4,7 +4,6 @@ metric."""
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -124,26 +123,18 @@ def _keys(lines: list[dict]) -> tuple[int, int]:
     return round(sum(line["mean"] * line["n"] for line in lines)), sum(line["n"] for line in lines)
 
 
-class Passkeys(NamedTuple):
-    """The passkeys of one length, over all seeds together.
+def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
+    """The passkeys of all seeds together, by length in tokens and over all lengths.
 
-    Attributes:
-        found, asked: the numbers of keys.
-        share: the per cent found, with its interval over prompts and seeds.
+    Returns:
+        the numbers of keys found and asked for, and the per cent found, with its interval over
+        prompts and seeds.
     """
-
-    found: int
-    asked: int
-    share: Score
-
-
-def passkeys_by_length(row: Row) -> dict[str, Passkeys]:
-    """The passkeys by length in tokens, and over all lengths together."""
     lines = [line for run in row.runs for line in run.scores["by_length"]]
     counts = {}
     for name, share in row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)}).items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
-        counts[name] = Passkeys(*_keys(of_length), share.at_most(100.0))
+        counts[name] = (*_keys(of_length), share.at_most(100.0))
     return counts
 
 

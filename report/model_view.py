@@ -169,10 +169,9 @@ class View:
 
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""
-        keys = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))[
-            tokens(length)
-        ]
-        return f"{keys.found} of {keys.asked}"
+        by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
+        found, asked, _ = by_length[tokens(length)]
+        return f"{found} of {asked}"
 
     def keys(self, name: str) -> dict[tuple[int, float], float]:
         """Passkeys found without training, 0…1, by length in tokens and depth."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
-from analysis.metrics import ALL, Passkeys, passkeys_by_length
+from analysis.metrics import ALL, passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
 from analysis.settings import AS_IT_IS, STATES, SYMBOLS, Setting, default_of, methods, seed_count
@@ -176,10 +176,11 @@ def passkey(results: Results) -> Table:
     return Table("passkey", caption, tuple(blocks), "Figure 4")
 
 
-def _passkeys(keys: Passkeys | None) -> Cell:
+def _passkeys(keys: tuple[int, int, Score] | None) -> Cell:
     if keys is None:
         return Cell(NO_RECORD)
-    return Cell(f"{keys.found}/{keys.asked}", interval(keys.share, 0))
+    found, asked, share = keys
+    return Cell(f"{found}/{asked}", interval(share, 0))
 
 
 def benchmark(

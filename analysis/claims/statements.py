@@ -4,8 +4,9 @@ A claim is tested against the paper's own rivals, at the paper's own setting. Bo
 anything is measured: the best of several is never picked by its score.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
@@ -409,89 +410,57 @@ def _count(shares: list[Score]) -> str:
 
 def n_hat_longbench_e(results: Results) -> Iterator[Statement]:
     """The score at the least n̂ is below that at the greatest."""
-    if ablation := _ablation(results, "longbench_e", "n_hat"):
-        paper = ablation.paper
+    states, paper = _ablation(results, "longbench_e", "n_hat")
+    if states:
         effect = paper[min(paper)] - paper[max(paper)]
-        yield ablation.statement(min(ablation.others), region=BELOW, paper=effect)
+        yield states[min(states)](region=BELOW, paper=effect)
 
 
 def n_hat_open_llm(results: Results) -> Iterator[Statement]:
     """The score at every n̂ equals that at the greatest."""
-    if ablation := _ablation(results, "open_llm", "n_hat"):
-        yield from ablation.all_alike()
+    return _all_alike(*_ablation(results, "open_llm", "n_hat"))
 
 
 def intervals_longbench_e(results: Results) -> Iterator[Statement]:
     """The score at every b but EXCESS equals that at the paper's own, and at EXCESS it is below."""
-    if ablation := _ablation(results, "longbench_e", "intervals"):
-        yield from ablation.all_alike(but=EXCESS)
-        if EXCESS in ablation.others:
-            effect = ablation.paper[EXCESS] - ablation.paper[INTERVALS]
-            yield ablation.statement(EXCESS, region=BELOW, paper=effect)
+    states, paper = _ablation(results, "longbench_e", "intervals")
+    in_excess = states.pop(EXCESS, None)
+    effect = paper.pop(EXCESS) - paper[INTERVALS]
+    yield from _all_alike(states, paper)
+    if in_excess:
+        yield in_excess(region=BELOW, paper=effect)
 
 
 def intervals_open_llm(results: Results) -> Iterator[Statement]:
     """The score at every b equals that at the paper's own."""
-    if ablation := _ablation(results, "open_llm", "intervals"):
-        yield from ablation.all_alike()
+    return _all_alike(*_ablation(results, "open_llm", "intervals"))
 
 
-@dataclass(frozen=True)
-class _Ablation:
-    """DPRoPE's rows by the value of one option.
+def _all_alike(
+    states: dict[float, Callable[..., Statement]], paper: dict[float, float]
+) -> Iterator[Statement]:
+    """That the score at each value equals that at the reference, within a margin: the spread of the
+    paper's own scores."""
+    margin = max(paper.values()) - min(paper.values())
+    for state in states.values():
+        yield state(region=Region(-margin, margin), paper=0.0)
 
-    Attributes:
-        experiment, option, metric: what was measured, what was varied, and the score.
-        among: the rows that compare.
-        value: the option's value that the others are compared with: the greatest n̂, or the paper's
-            own b.
-        reference: the row of that value.
-        others: the rows of the other values.
-        paper: the paper's scores by value.
+
+def _ablation(
+    results: Results, experiment: str, option: str
+) -> tuple[dict[float, Callable[..., Statement]], dict[float, float]]:
+    """What states where the score at a value of an option lies, compared with the reference's, and
+    the paper's scores; each by value.
+
+    The reference is the greatest n̂, or the paper's own b. There is no statement if fewer than two
+    values were measured in the range of the paper's table, or the benchmark is a miniature.
     """
-
-    experiment: str
-    option: str
-    metric: str
-    among: Comparison
-    value: float
-    reference: Row
-    others: dict[float, Row]
-    paper: dict[float, float]
-
-    def statement(self, value: float, *, region: Region, paper: float) -> Statement:
-        """That the score at a value minus that at the reference lies in a region."""
-        symbol = SYMBOLS[self.option]
-        return _score_difference(
-            self.others[value],
-            self.reference,
-            self.among,
-            experiment=self.experiment,
-            metric=self.metric,
-            region=region,
-            paper=paper,
-            what=f"{symbol} = {value:g} minus {symbol} = {self.value:g}",
-        )
-
-    def all_alike(self, but: float | None = None) -> Iterator[Statement]:
-        """That the score at each value equals that at the reference, within a margin: the spread of
-        the paper's own scores."""
-        paper = [score for value, score in self.paper.items() if value != but]
-        margin = max(paper) - min(paper)
-        for value in self.others:
-            if value != but:
-                yield self.statement(value, region=Region(-margin, margin), paper=0.0)
-
-
-def _ablation(results: Results, experiment: str, option: str) -> _Ablation | None:
-    """None if fewer than two values were measured in the range of the paper's table, or the
-    benchmark is a miniature."""
     own = INTERVALS if option == "intervals" else None
+    name = f"{option}_{experiment}"
     by_state = list(ablations(results, experiment, option, own))
     if not by_state:
-        return None
+        return {}, published.ablated(name, "Avg.")
     _, rows = by_state[-1]  # fine-tuned, where there are such rows
-    name = f"{option}_{experiment}"
     values = published.ablated(name, "Avg.").keys()
     # n̂ counts as a share of the dimensions.
     share = 1.0
@@ -501,20 +470,25 @@ def _ablation(results: Results, experiment: str, option: str) -> _Ablation | Non
     most = max(values) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}
     if len(within) < 2 or any(row.first.benchmark for row in within.values()):
-        return None
-    value = own if own in within else max(within)
-    reference = within.pop(value)
+        return {}, published.ablated(name, "Avg.")
+    reference_value = own if own in within else max(within)
+    reference = within.pop(reference_value)
     metric = _average(experiment, reference)
-    return _Ablation(
-        experiment=experiment,
-        option=option,
-        metric=metric,
-        among=compared(results, experiment, reference.trained),
-        value=value,
-        reference=reference,
-        others=within,
-        paper=published.ablated(name, metric),
-    )
+    among = compared(results, experiment, reference.trained)
+    symbol = SYMBOLS[option]
+    states: dict[float, Callable[..., Statement]] = {
+        value: partial(
+            _score_difference,
+            row,
+            reference,
+            among,
+            experiment=experiment,
+            metric=metric,
+            what=f"{symbol} = {value:g} minus {symbol} = {reference_value:g}",
+        )
+        for value, row in within.items()
+    }
+    return states, published.ablated(name, metric)
 
 
 # The time
