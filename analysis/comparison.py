@@ -4,7 +4,7 @@ one option."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,10 +185,14 @@ def _ablation(
         return {}
     others, factor = largest
     family = families[largest]
+    geometry = results.model.geometry
+    alike = [row for row in reversed(rows) if row.setting.factor == factor]
+    measured = {_frequencies(row.setting, geometry): row.runs for row in alike}
+    measured.pop(None, None)
     for value in _asked(results.model.name, option) - family.keys():
         setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
-        if same := _of_same_pairs(rows, setting, results.model.geometry):
-            family[value] = Row(setting, same.runs)
+        if runs := measured.get(_frequencies(setting, geometry)):
+            family[value] = Row(setting, runs)
     # Keep the seeds that all values have: for another table, one value may have been trained with
     # more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
@@ -203,18 +207,8 @@ def _asked(model: str, option: str) -> set:
     return {options[option] for _, options in settings if option in options}
 
 
-def _of_same_pairs(rows: Iterable[Row], setting: Setting, geometry: RopeGeometry) -> Row | None:
-    """The row of a setting at the same factor that makes the same model."""
-    wanted = _frequencies(setting, geometry)
-    if wanted is None:
-        return None
-    for row in rows:
-        if row.setting.factor == setting.factor and _frequencies(row.setting, geometry) == wanted:
-            return row
-    return None
-
-
 def _frequencies(setting: Setting, geometry: RopeGeometry) -> tuple[bytes, float] | None:
+    """What two settings that make the same model have in common; None if the input decides it."""
     scaling = setting.scaling(geometry)
     if scaling is None:
         return None

@@ -232,15 +232,15 @@ def _in_errors(gap: float, error: float) -> float:
     return math.inf if gap else 0.0
 
 
-def holm(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
+def holm(p_values: np.ndarray) -> np.ndarray:
     """Holm's level for each of several p-values [n].
 
-    In ascending order, the j-th p-value is compared with level / (n - j + 1). From the first one
+    In ascending order, the j-th p-value is compared with LEVEL / (n - j + 1). From the first one
     above its level on, all are compared with that same level.
     """
     order = np.argsort(p_values, kind="stable")
     n = len(p_values)
-    steps = level / np.arange(n, 0, -1)
+    steps = LEVEL / np.arange(n, 0, -1)
     failing = np.flatnonzero(p_values[order] > steps)
     last = failing[0] if len(failing) else n - 1
     levels = np.empty(n)
