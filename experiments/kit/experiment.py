@@ -27,16 +27,16 @@ from core.discovery import later
 from core.errors import InputError, NonFiniteError
 from eval import special_tokens
 from experiments import base_models, suites
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, journal, processes, records, texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
 extend = later("core.extend")
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
@@ -130,7 +130,7 @@ class Experiment:
 
     # What every experiment has.
 
-    def __init__(self, arguments: argparse.Namespace, base: BaseModel) -> None:
+    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
         self.arguments = arguments
         self.base = base
         self.results: Path = arguments.results or base.results
@@ -148,7 +148,7 @@ class Experiment:
         cls(arguments, base).run()
 
     @classmethod
-    def read_command_line(cls) -> tuple[argparse.Namespace, BaseModel]:
+    def read_command_line(cls) -> tuple[argparse.Namespace, Checkpoint]:
         """The options and the model; what the command line leaves open is as the model's suite has
         it, if it can be extended."""
         parser = cls.parser()
@@ -163,17 +163,17 @@ class Experiment:
             sys.exit(0)
         if cls.methods is not None:
             command_line.check_method(arguments)
-        base = base_model.BaseModel(
+        base = checkpoint.Checkpoint(
             arguments.model, as_it_is=not getattr(arguments, "method", None)
         )
         if base.origin or base.extends:
-            known = base.origin or Model(base.folder, base.name, base.geometry)
+            known = base.origin or BaseModel(base.folder, base.name, base.geometry)
             model = replace(known, factors=(cls.chosen_factor(arguments, base),))
             vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
         return arguments, base
 
     @classmethod
-    def chosen_factor(cls, arguments: argparse.Namespace, base: BaseModel) -> float:
+    def chosen_factor(cls, arguments: argparse.Namespace, base: Checkpoint) -> float:
         """s: that by which the checkpoint was extended, else that of --factor; 1 for a model that
         no method can extend."""
         extension = base.training if cls.methods is None else base.extension
@@ -501,7 +501,7 @@ def content_of(samples: dict) -> dict:
 
 
 def suite_options(
-    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: Model
+    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: BaseModel
 ) -> dict:
     """The options with which a model's suite calls an experiment, but for those that the command
     line states or decides.
