@@ -72,7 +72,7 @@ class Ruler(Generation):
         first = self.arguments.seed
         setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
         setting |= {"tokenizer": self.base.provenance["tokenizer"]}
-        name = records.identity(**setting, code=records.code_hash(records.program(self.name)))
+        name = records.identity(**setting, code=records.code_hash())
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():

@@ -481,7 +481,7 @@ class Experiment:
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
         place = records.identity(results=str(self.results.resolve()))
-        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}.{place}"
+        path = folder / f"{identity}.{records.code_hash()}.{place}"
         if processes.rank()[0] == 0 and self.arguments.replace:
             for old in folder.glob(f"{path.name}.*.jsonl"):
                 with files.lock(old):

@@ -266,7 +266,8 @@ class Output:
         rank, count = processes.rank()
         stated = facts(
             self.settings | {"processes": count, "data_sha256": data_sha256},
-            *records.code_files("experiments.finetune"),
+            *records.CODE,
+            "experiments/finetune.py",
         )
 
         def prepare() -> None:

@@ -216,7 +216,8 @@ class View(model_view.View):
         runs = [run for run in self.results.require(experiment) if file in (None, run.file)]
         if len(runs) != 1:
             raise InputError(
-                f"{self.results.name} has {len(runs)} records of {experiment}/{file or '*'}, not one."
+                f"{len(runs)} records of {experiment}/{file or '*'} at {self.results.name}, "
+                "not one."
             )
         return runs[0]
 

@@ -78,7 +78,7 @@ def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(
     passkey = "passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1"
     monkeypatch.setattr(verify_module, "MEASURED", (passkey,))
     monkeypatch.setattr(Checkpoint, "source", str(records.ROOT / "models" / "tiny"))
-    monkeypatch.setattr(records, "code_hash", lambda program: "code")
+    monkeypatch.setattr(records, "code_hash", lambda: "code")
     monkeypatch.setattr(records, "program", lambda name: f"experiments.{name}")
     monkeypatch.setattr(records, "ROOT", tmp_path)  # of which the folder is a part
     results = tmp_path / "results"
