@@ -27,7 +27,7 @@ class Passkey(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
-        command_line.add_lengths_argument(parser, lengths)
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(parser, "--depths", count, "N", "number of depths of the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
         Passkey.add_prompt_options(parser, "lengths")

@@ -28,7 +28,8 @@ class Perplexity(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        command_line.add_lengths_argument(parser, "window lengths (default: L and L')")
+        lengths = "window lengths (default: L and L')"
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
         option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)

@@ -28,7 +28,7 @@ class Ruler(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
-        command_line.add_lengths_argument(parser, lengths)
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(
             parser,
             "--tasks",

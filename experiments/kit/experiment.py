@@ -63,23 +63,6 @@ class Prepared:
     suffix: str = ""
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run that is to be measured.
-
-    Attributes:
-        asked: what its record states of it as "run".
-        file: its record's path.
-        options: of its method, with whole paths.
-        comparable: the names of those parts of `asked` in which comparable records agree.
-    """
-
-    asked: dict
-    file: Path
-    options: dict
-    comparable: list[str]
-
-
 class Experiment:
     """One experiment. A subclass states or overrides the following; its module's docstring is the
     script's text.
@@ -201,8 +184,18 @@ class Experiment:
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
-        for run in self.runs():
-            measured = self.measured(run)
+        comparison = self.comparison()
+        prepared = self.prepared
+        for method, options in comparison:
+            run = self.asked(method, options)
+            apart: list[str] = []
+            if self.serving:
+                engine, apart = self.serving.facts()
+                run |= engine
+            file = self.to_measure(run, self.run_name(run) + prepared.suffix)
+            if file is None:
+                continue
+            measured = self.measured(file, run, options)
             if measured is None:
                 continue
             values = {key: entry["value"] for key, entry in measured.items()}
@@ -212,14 +205,41 @@ class Experiment:
             if self.serving:
                 of_machine["fingerprints"] = [self.serving.endpoint.fingerprint]
             self.finish(
-                run.file,
-                run.asked,
+                file,
+                run,
                 base=before["sha256"] | files_of_base,
-                comparable=run.comparable,
+                comparable=["dtype", *prepared.settings, "data", *apart],
                 scores=self.summary(values),
                 seconds=sum(entry["seconds"] for entry in measured.values()),
                 of_machine=of_machine,
             )
+
+    def asked(self, method: str | None, options: dict) -> dict:
+        """What the record of a run states as "run"; a server adds its own."""
+        run = {
+            "scale": self.base.folder,
+            "experiment": self.name,
+            "factor": self.factor,
+            **self.prepared.settings,
+            "model": self.base.provenance,
+            "dtype": self.dtype,
+            "data": self.prepared.data,
+        }
+        if method and not self.base.extension:
+            run |= records.computed(self.base.geometry, method, self.factor, options)
+        if self.base.training:
+            run["training"] = self.training_facts()
+        if self.methods is None:
+            return run
+        if method is None:
+            return run | {"method": None, "factor": 1.0, "options": {}}
+        return run | {"method": method, "options": records.stated_options(method, options)}
+
+    def run_name(self, run: dict) -> str:
+        """What the name of a run's record begins with."""
+        if self.methods is None:
+            return f"s={self.factor:g}"
+        return records.run_of(run) if run["method"] else "as-it-is"
 
     def finish(
         self,
@@ -294,11 +314,10 @@ class Experiment:
             self._loaded = self.base.load(self.dtype)
         return self._loaded
 
-    def extended(self, run: Run) -> PreTrainedModel:
-        """The loaded model with the run's method applied."""
-        method = run.asked.get("method")
+    def extended(self, method: str | None, options: dict) -> PreTrainedModel:
+        """The loaded model with a run's method applied."""
         if method is not None and not self.base.extension:
-            extend.extend(self.loaded, method, self.factor, **run.options)
+            extend.extend(self.loaded, method, self.factor, **options)
         return self.loaded
 
     def comparison(self) -> list[tuple[str | None, dict]]:
@@ -342,42 +361,6 @@ class Experiment:
         """The contents of model.json."""
         return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
 
-    def runs(self) -> Iterator[Run]:
-        """The runs that are not yet recorded."""
-        comparison = self.comparison()
-        prepared = self.prepared
-        for method, options in comparison:
-            run = {
-                "scale": self.base.folder,
-                "experiment": self.name,
-                "factor": self.factor,
-                **prepared.settings,
-                "model": self.base.provenance,
-                "dtype": self.dtype,
-                "data": prepared.data,
-            }
-            if method and not self.base.extension:
-                run |= records.computed(self.base.geometry, method, self.factor, options)
-            if self.base.training:
-                run["training"] = self.training_facts()
-            if self.methods is None:
-                name = f"s={self.factor:g}"
-            elif method is None:
-                run |= {"method": None, "factor": 1.0, "options": {}}
-                name = "as-it-is"
-            else:
-                run |= {"method": method, "options": records.stated_options(method, options)}
-                name = records.run_of(run)
-            apart: list[str] = []
-            if self.serving:
-                engine, apart = self.serving.facts()
-                run |= engine
-            file = self.to_measure(run, name + prepared.suffix)
-            if file is None:
-                continue
-            comparable = ["dtype", *prepared.settings, "data", *apart]
-            yield Run(run, file, options, comparable)
-
     def training_facts(self) -> dict:
         """What a record says of the training of a fine-tune; InputError if the project's records
         hold another one of its name."""
@@ -410,17 +393,21 @@ class Experiment:
             print(f"done already: {file}")
         return None
 
-    def measured(self, run: Run) -> dict | None:
+    def measured(self, file: Path, run: dict, options: dict) -> dict | None:
         """Measure the samples, but for those that are in the journal of an earlier call.
+
+        Args:
+            file: of the run's record.
+            options: of its method, with whole paths.
 
         Returns:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.prepared.samples)
-        identity = records.identity(**run.asked)
+        identity = records.identity(**run)
         if self.serving:
             identity = self.serving.journal_identity(identity)
-        path = self.journal_path(run.file, identity)
+        path = self.journal_path(file, identity)
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -428,14 +415,15 @@ class Experiment:
         processes.barrier()
         todo = [key for key in keys if key not in done][process::count]
         values: Iterator = iter(())
+        name = file.stem
         if todo:
-            requests = self.requests(todo, self.run_length(run.asked.get("method")))
+            method = run.get("method")
+            requests = self.requests(todo, self.run_length(method))
             if process == 0:
-                self.announce(run)
+                self.announce(name, run, options)
             # Weights that do not fit are refused before a journal is begun.
-            model = self.serving.endpoint if self.serving else self.extended(run)
+            model = self.serving.endpoint if self.serving else self.extended(method, options)
             values = self.measure(model, requests)
-        name = run.file.stem
         already = len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
@@ -456,17 +444,17 @@ class Experiment:
         done = journal.read_all(path)
         return {key: done[key] for key in keys}
 
-    def announce(self, run: Run) -> None:
+    def announce(self, name: str, run: dict, options: dict) -> None:
         """Say what is about to be measured."""
         count = len(self.prepared.samples)
         samples = "1 sample" if count == 1 else f"{count:,} samples"
-        stated = "".join(f"; {name} {value}" for name, value in self.prepared.settings.items())
-        if "engine" in run.comparable:
-            stated += f"; engine {run.asked['engine']}"
-        method = run.asked.get("method")
-        by = f" by {command_line.in_words(method, run.options)}" if method else ""
+        stated = "".join(f"; {key} {value}" for key, value in self.prepared.settings.items())
+        if "engine" in run:
+            stated += f"; engine {run['engine']}"
+        method = run.get("method")
+        by = f" by {command_line.in_words(method, options)}" if method else ""
         print(
-            f"{self.name} of {self.base.folder}{by}, {run.file.stem}: {samples}"
+            f"{self.name} of {self.base.folder}{by}, {name}: {samples}"
             f"{textwrap.shorten(stated, 160)}",
             file=sys.stderr,
         )
