@@ -48,7 +48,7 @@ class Perplexity(Experiment):
             stride = given.stride or max(min(STRIDE, length // 2), 1)
             perplexity.windows(length + 1, length, stride, before)  # refuses an impossible stride
             strides[length] = stride
-        books = self.scored_texts()
+        books = texts.scored(self)
         tokenizer = self.base.tokenizer
         tokens = {book.title: texts.tokens(tokenizer, book, given.tokens) for book in books}
         samples = {}

@@ -36,6 +36,7 @@ from transformers import (
 from transformers.utils import cached_file
 
 from core import clex, files, rope
+from core.discovery import later
 from core.errors import InputError, in_one_line, meant
 from core.extend import check_extension
 from core.geometry import RopeGeometry
@@ -51,7 +52,8 @@ from experiments import base_models
 from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, records
 from experiments.kit.processes import device
-from experiments.training import state
+
+state = later("experiments.training.state")
 
 if (
     not torch.cuda.is_available()

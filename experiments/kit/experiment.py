@@ -28,7 +28,7 @@ from core.errors import InputError, NonFiniteError
 from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, journal, processes, records, texts
+from experiments.kit import command_line, journal, processes, records
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -336,27 +336,6 @@ class Experiment:
             rope.scale(self.base.geometry, method, self.factor, **options)
         return settings
 
-    def scored_texts(self) -> list[texts.Book]:
-        """The texts of the command line; InputError if the checkpoint, or a method's factors,
-        learned from one of them."""
-        books = texts.chosen(self.arguments)
-        learned = {}
-        if self.base.training:
-            learned[self.base.name] = self.base.training
-        for method, options in [] if self.base.extension else self.comparison():
-            for path in rope.named_files(method, options).values() if method else ():
-                if path.suffix == ".json":
-                    content = files.read_json(path, "give a file that is whole", (dict, list))
-                    learned[str(path)] = content if isinstance(content, dict) else {}
-        hashes = texts.hashes(books)
-        for name, facts in learned.items():
-            for book in facts.get("data_facts", {}).get("books", ()):
-                if book["sha256"] in hashes:
-                    raise InputError(
-                        f"{name} was trained on {book['title']!r}; score another text."
-                    )
-        return books
-
     def facts(self) -> dict:
         """The contents of model.json."""
         return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
@@ -464,8 +443,7 @@ class Experiment:
         version control.
 
         The name includes hashes of the code that measures and of where the record goes. What other
-        code measured is not used, and a note says so. Nothing is with --replace. Every process
-        calls this.
+        code measured is not used, and with --replace nothing is. Every process calls this.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
         place = records.identity(results=str(self.results.resolve()))
@@ -474,11 +452,6 @@ class Experiment:
             for old in folder.glob(f"{path.name}.*.jsonl"):
                 with files.lock(old):
                     old.unlink()
-        by_this_code = any(folder.glob(f"{path.name}.*"))
-        by_other_code = any(folder.glob(f"{identity}.*.{place}.*.jsonl"))
-        if processes.rank()[0] == 0 and by_other_code and not by_this_code:
-            note = f"note: other code scored parts of {file.stem}; they are scored again."
-            print(note, file=sys.stderr)
         processes.barrier()
         return path
 
