@@ -18,7 +18,7 @@ from eval import Request, ruler
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared
-from experiments.kit.generation import Generation, merged
+from experiments.kit.generation import Generation
 
 
 class Ruler(Generation):
@@ -56,14 +56,14 @@ class Ruler(Generation):
             }
 
         tasks = [task for task in ruler.TASKS if task in given.tasks]
-        fitting = self.that_fit("--tasks", tasks, of_task)
+        fitting, samples = self.that_fit("--tasks", tasks, of_task)
         settings = {
             "lengths": lengths,
-            "tasks": list(fitting),
+            "tasks": fitting,
             "samples": given.samples,
             "seed": given.seed,
         }
-        return self.prompts(merged(fitting), settings)
+        return self.prompts(samples, settings)
 
     def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens

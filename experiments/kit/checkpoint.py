@@ -55,9 +55,8 @@ from experiments.kit.processes import device
 
 state = later("experiments.training.state")
 
-if (
-    not torch.cuda.is_available()
-):  # DeepSpeed, which transformers imports when saving, would warn about its own guess
+# DeepSpeed, which transformers imports when saving, would warn about its own guess.
+if not torch.cuda.is_available():
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 # transformers would warn, on each load of an extended model, that it does not know the key
 # `short_mscale`.
