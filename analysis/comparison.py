@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.results import Model, Record, Results
+from analysis.results import Record, Results
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES, Setting
 from core import PROPOSED
@@ -136,16 +136,16 @@ def _comparison(records: list[Record]) -> Comparison:
     )
 
 
-def in_comparison(model: Model) -> Callable[[Row], bool]:
-    """A test of whether a row belongs to the main comparison: no ablation (see Model.ablated), no
+def in_comparison(results: Results) -> Callable[[Row], bool]:
+    """A test of whether a row belongs to the main comparison: no ablation (see Results.ablated), no
     factors of a file."""
 
     def listed(row: Row) -> bool:
         options = dict(row.setting.options)
-        varied = {name: value for name, value in options.items() if name in model.ablated}
+        varied = {name: value for name, value in options.items() if name in results.ablated}
         return "file" not in options and varied in (
             {},
-            {"n_hat": model.n_hat.get(row.setting.factor)},
+            {"n_hat": results.n_hat.get(row.setting.factor)},
         )
 
     return listed

@@ -43,18 +43,16 @@ def compute(
 def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by
     hand."""
-    ready = [
-        name for name, method in rope.METHODS.items() if method.ready_for(results.model.geometry)
-    ]
+    ready = [name for name, method in rope.METHODS.items() if method.ready_for(results.geometry)]
     listed = [Setting(name, (), factor) for name in ready]
-    if n_hat := results.model.n_hat.get(factor):
+    if n_hat := results.n_hat.get(factor):
         listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
     return sorted(listed, key=lambda setting: setting.order)
 
 
 def factors(results: Results) -> list[float]:
     """The scaling factors s > 1 of the model; NotMeasured if it has none."""
-    if extending := [factor for factor in results.model.factors if factor > 1]:
+    if extending := [factor for factor in results.factors if factor > 1]:
         return extending
     raise results.lacks("record of a scaling factor above 1", "passkey", "--method pi --factor 2")
 

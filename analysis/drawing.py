@@ -79,7 +79,7 @@ def is_beyond(kind: str, name: str) -> bool:
 
 def place(kind: str, name: str, measured: Results) -> Path:
     """Where it is drawn of a model, without the suffix: beside the folder of records."""
-    folder = results.root(measured.folder) / kind / measured.model.name
+    folder = results.root(measured.folder) / kind / measured.name
     return folder / BEYOND / name if is_beyond(kind, name) else folder / name
 
 
@@ -114,7 +114,7 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     for (of, name), outcome in zip(asked, each(jobs)):
         if isinstance(outcome, NotMeasured):
             errors.append(outcome)
-            left_out.setdefault(of.model.name, []).append(name)
+            left_out.setdefault(of.name, []).append(name)
             continue
         files, text = outcome
         if arguments.names:

@@ -75,51 +75,31 @@ def read(file: Path) -> Record:
 
 
 @dataclass(frozen=True)
-class Model:
-    """A base model.
+class Results:
+    """What is known of a model, and its records.
 
     Attributes:
-        name: the name of its folder under results/.
-        title: its name in tables and figures.
+        folder: the folder of all models' records: results/, or one that a rerun wrote.
+        name: the name of the model's folder in it.
+        title: the model's name in tables and figures.
         plain: the RoPE that methods start from; None if no method can extend the model.
         context_length: L in tokens.
         factors: the scaling factors s that its suite measures, ascending.
         n_hat: n̂ by scaling factor, where it is set by hand.
         ablated: the options that the suite's ablations vary; values other than the model's own go
             to their tables.
+        part: the folder below beyond/ that holds the records, such as "h200", where they stand
+            apart from the model's others; else empty.
     """
 
+    folder: Path
     name: str
     title: str
     plain: RopeGeometry | None
     context_length: int
-    factors: tuple[float, ...] = ()
-    n_hat: dict[float, int] = field(default_factory=dict, hash=False)
-    ablated: tuple[str, ...] = ()
-
-    @property
-    def geometry(self) -> RopeGeometry:
-        """The RoPE that methods start from; NotMeasured if no method can extend the model."""
-        if self.plain is None:
-            raise NotMeasured(
-                f"{self.name} has RoPE that no method extends, so nothing of its geometry is known."
-            )
-        return self.plain
-
-
-@dataclass(frozen=True)
-class Results:
-    """A model's records.
-
-    Attributes:
-        folder: the folder of all models' records: results/, or one that a rerun wrote.
-        model: the model of these records.
-        part: the folder below beyond/ that holds them, such as "h200", where they stand apart from
-            the model's others; else empty.
-    """
-
-    folder: Path
-    model: Model
+    factors: tuple[float, ...]
+    n_hat: dict[float, int] = field(hash=False)
+    ablated: tuple[str, ...]
     part: str = ""
 
     @classmethod
@@ -137,19 +117,26 @@ class Results:
                 f"no model {name} under {folder} (there is {names}); measure something of it first."
             )
         facts = records.read_model(file)
-        n_hat = {float(factor): count for factor, count in facts["n_hat"].items()}
         rope = facts["geometry"]
-        geometry = RopeGeometry(**rope) if "base" in rope else None
-        model = Model(
-            name,
-            facts["title"],
-            geometry,
-            rope["context_length"],
-            tuple(map(float, facts["factors"])),
-            n_hat,
-            tuple(facts["ablated"]),
+        return cls(
+            folder=Path(folder),
+            name=name,
+            title=facts["title"],
+            plain=RopeGeometry(**rope) if "base" in rope else None,
+            context_length=rope["context_length"],
+            factors=tuple(map(float, facts["factors"])),
+            n_hat={float(factor): count for factor, count in facts["n_hat"].items()},
+            ablated=tuple(facts["ablated"]),
         )
-        return cls(Path(folder), model)
+
+    @property
+    def geometry(self) -> RopeGeometry:
+        """The RoPE that methods start from; NotMeasured if no method can extend the model."""
+        if self.plain is None:
+            raise NotMeasured(
+                f"{self.name} has RoPE that no method extends, so nothing of its geometry is known."
+            )
+        return self.plain
 
     @property
     def is_quick(self) -> bool:
@@ -160,12 +147,12 @@ class Results:
     def records(self, experiment: str) -> list[Record]:
         """All records of an experiment, sorted by file name."""
         if self.part:
-            return _read(self.folder / self.model.name / BEYOND / self.part / experiment)
-        return _read(records.folder(self.folder, self.model.name, experiment))
+            return _read(self.folder / self.name / BEYOND / self.part / experiment)
+        return _read(records.folder(self.folder, self.name, experiment))
 
     def parts(self) -> list[Results]:
         """The records that stand apart from these, by folder."""
-        files = (self.folder / self.model.name / BEYOND).glob("*/*/*.json")
+        files = (self.folder / self.name / BEYOND).glob("*/*/*.json")
         names = sorted({file.parts[-3] for file in files})
         return [replace(self, part=name) for name in names]
 
@@ -178,15 +165,15 @@ class Results:
     def lacks(self, what: str, experiment: str, options: str = "") -> NotMeasured:
         """The error that records hold nothing of `what`; `experiment` with `options` measures
         it."""
-        where = f"--model {self.model.name} --results {self.folder}"
+        where = f"--model {self.name} --results {self.folder}"
         command = f"python -m {records.program(experiment)} {where} {options}".strip()
         return NotMeasured(
-            f"no {what} under {self.folder / self.model.name}; measure it with `{command}`."
+            f"no {what} under {self.folder / self.name}; measure it with `{command}`."
         )
 
     def experiments(self) -> list[str]:
         """The experiments that have records."""
-        folder = self.folder / self.model.name
+        folder = self.folder / self.name
         return sorted(
             {
                 file.parent.name

@@ -156,4 +156,4 @@ def span(start: int, end: int) -> str:
 
 def extended_length(results: Results, factor: float) -> int:
     """L' = s·L in tokens."""
-    return round(results.model.context_length * factor)
+    return round(results.context_length * factor)

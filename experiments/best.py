@@ -23,14 +23,14 @@ from core.errors import InputError
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from experiments import base_models
-from experiments.base_models.model import Model, papers_n_hat
+from experiments.base_models.model import BaseModel, papers_n_hat
 from experiments.kit import command_line, texts
 from experiments.suites.suite import Setting, flags
 
 if TYPE_CHECKING:
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 extend = later("core.extend")
 position_loss = later("eval.position_loss")
 rotation = later("core.huggingface.rotation")
@@ -47,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     name = arguments.model
     factor = arguments.factor
-    base = base_model.BaseModel(name, as_it_is=True)
+    base = checkpoint.Checkpoint(name, as_it_is=True)
     if base.training:
         raise InputError(
             f"{name} was fine-tuned to fit {base.training['method']}; give the model before."
@@ -87,15 +87,15 @@ def different(books: list[texts.Book]) -> list[texts.Book]:
     return books
 
 
-def expressible(base: BaseModel, factor: float) -> list[Setting]:
+def expressible(base: Checkpoint, factor: float) -> list[Setting]:
     """Every setting that needs no training and that the model's configuration can express."""
     geometry = base.geometry
     rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
     model = rotation.skeleton(base.config)
     settings = []
-    for method, options in Model("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(
-        factor
-    ):
+    for method, options in BaseModel(
+        "", base.name, geometry, n_hat=papers_n_hat(geometry)
+    ).comparison(factor):
         try:
             extend.extend(model, method, factor, **options)
             settings.append((method, options))

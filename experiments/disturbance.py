@@ -30,7 +30,7 @@ from core.disturbance import (
 from core.geometry import RopeGeometry
 from experiments import base_models
 from experiments.base_models import llama2
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, records
 
 
@@ -126,7 +126,7 @@ def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.n
     return count(np.array(inv_freq), length)
 
 
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 
 LEGEND = f"""
 n̂: dimensions whose inverse frequency is divided by s.
@@ -173,13 +173,13 @@ def main() -> None:
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 
-def model_of(name: str) -> Model:
+def model_of(name: str) -> BaseModel:
     """A base model, or one's own as a model without settings; InputError if no method can extend
     it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
-    base = base_model.BaseModel(name)
-    return Model(base.folder, name, base.geometry, factors=(2,))
+    base = checkpoint.Checkpoint(name)
+    return BaseModel(base.folder, name, base.geometry, factors=(2,))
 
 
 def published() -> dict[tuple[str, float], float]:

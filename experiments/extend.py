@@ -31,7 +31,7 @@ extension = later("core.extend")
 card = later("core.huggingface.card")
 configuration = later("core.huggingface.configuration")
 rotation = later("core.huggingface.rotation")
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
         written = extended_gguf(arguments, method, factor, **options)
         print(f"{setting}\nwritten: {written}")
         return
-    base = base_model.BaseModel(arguments.model)
+    base = checkpoint.Checkpoint(arguments.model)
     geometry = base.stated_geometry
     in_memory = base.gguf_file or rope.get(method).start
     source = base.snapshot() if arguments.output and not in_memory else None

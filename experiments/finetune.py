@@ -35,7 +35,7 @@ from experiments.kit.experiment import Experiment
 from experiments.suites.suite import Suite
 
 if TYPE_CHECKING:
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
     from experiments.training.corpus import Corpus
     from experiments.training.state import Output
 
@@ -44,7 +44,7 @@ clex = later("core.clex")
 extend = later("core.extend")
 embedding = later("core.huggingface.embedding")
 attention = later("experiments.training.attention")
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 budget = later("experiments.training.budget")
 state = later("experiments.training.state")
 training_text = later("experiments.training.corpus")
@@ -129,7 +129,7 @@ class FineTune(Experiment):
         option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
         option(group, "--memory", number, "GB", "memory of each GPU", 80)
 
-    def __init__(self, arguments: argparse.Namespace, base: BaseModel) -> None:
+    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
         super().__init__(arguments, base)
         self.results = arguments.results or records.OWN
 
@@ -259,7 +259,7 @@ class FineTune(Experiment):
             **{
                 name: value
                 for name, value in configuration.items()
-                if name.endswith(base_model.DROPOUT) and value
+                if name.endswith(checkpoint.DROPOUT) and value
             },
             **records.computed(self.base.geometry, method, self.factor, options),
             **texts.bos_for_record(self.bos),

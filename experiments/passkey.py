@@ -17,7 +17,7 @@ from eval.intervals import accuracy_interval
 from experiments.kit import command_line
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Prepared
-from experiments.kit.generation import Generation, merged
+from experiments.kit.generation import Generation
 
 
 class Passkey(Generation):
@@ -27,7 +27,7 @@ class Passkey(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
-        command_line.add_lengths_argument(parser, lengths)
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(parser, "--depths", count, "N", "number of depths of the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
         Passkey.add_prompt_options(parser, "lengths")
@@ -44,9 +44,9 @@ class Passkey(Generation):
             samples = [passkey.sample(encode, length, depth, seed) for depth, seed in grid]
             return {sample["key"]: sample for sample in samples}
 
-        fitting = self.that_fit("--lengths", lengths, of_length)
-        settings = {"lengths": list(fitting), "depths": depths, "keys": given.keys}
-        return self.prompts(merged(fitting), settings)
+        fitting, samples = self.that_fit("--lengths", lengths, of_length)
+        settings = {"lengths": fitting, "depths": depths, "keys": given.keys}
+        return self.prompts(samples, settings)
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         return Request(key, self.encoded(sample["prompt"], passkey.BEGUN), passkey.MAX_NEW_TOKENS)

@@ -28,7 +28,8 @@ class Perplexity(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        command_line.add_lengths_argument(parser, "window lengths (default: L and L')")
+        lengths = "window lengths (default: L and L')"
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
         option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)
@@ -47,7 +48,7 @@ class Perplexity(Experiment):
             stride = given.stride or max(min(STRIDE, length // 2), 1)
             perplexity.windows(length + 1, length, stride, before)  # refuses an impossible stride
             strides[length] = stride
-        books = self.scored_texts()
+        books = texts.scored(self)
         tokenizer = self.base.tokenizer
         tokens = {book.title: texts.tokens(tokenizer, book, given.tokens) for book in books}
         samples = {}

@@ -41,7 +41,7 @@ from tqdm import tqdm
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from experiments import base_models, suites
-from experiments.base_models.model import Model, papers_n_hat
+from experiments.base_models.model import BaseModel, papers_n_hat
 from experiments.kit import command_line, processes, records
 from experiments.kit.command_line import SKIPPED, existing_directory, option
 from experiments.suites.suite import Chain, Command, Suite, chains_of
@@ -73,9 +73,9 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         return
     if suite.own_checkpoint:
         # imports transformers, which listing does not need
-        from experiments.kit.base_model import BaseModel
+        from experiments.kit.checkpoint import Checkpoint
 
-        facts = BaseModel(suite.own_checkpoint).facts(*suite.model.factors)
+        facts = Checkpoint(suite.own_checkpoint).facts(*suite.model.factors)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     if arguments.chain is None:
         _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))
@@ -225,13 +225,13 @@ def _given(arguments: argparse.Namespace) -> dict:
     return given
 
 
-def _own(path: str, factors: list[float]) -> tuple[str, Model]:
+def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     """A model of one's own, to be extended by these factors, after the name of its folder of
     records."""
     # imports transformers, which a base model does not need
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
-    base = BaseModel(path)
+    base = Checkpoint(path)
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
@@ -240,7 +240,7 @@ def _own(path: str, factors: list[float]) -> tuple[str, Model]:
         )
     for factor in factors:
         rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return base.folder, Model(
+    return base.folder, BaseModel(
         base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry)
     )
 

@@ -18,7 +18,7 @@ from eval import Request, ruler
 from experiments.kit import command_line, records
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared
-from experiments.kit.generation import Generation, merged
+from experiments.kit.generation import Generation
 
 
 class Ruler(Generation):
@@ -28,7 +28,7 @@ class Ruler(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
-        command_line.add_lengths_argument(parser, lengths)
+        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
         option(
             parser,
             "--tasks",
@@ -56,14 +56,14 @@ class Ruler(Generation):
             }
 
         tasks = [task for task in ruler.TASKS if task in given.tasks]
-        fitting = self.that_fit("--tasks", tasks, of_task)
+        fitting, samples = self.that_fit("--tasks", tasks, of_task)
         settings = {
             "lengths": lengths,
-            "tasks": list(fitting),
+            "tasks": fitting,
             "samples": given.samples,
             "seed": given.seed,
         }
-        return self.prompts(merged(fitting), settings)
+        return self.prompts(samples, settings)
 
     def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens
@@ -72,7 +72,7 @@ class Ruler(Generation):
         first = self.arguments.seed
         setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
         setting |= {"tokenizer": self.base.provenance["tokenizer"]}
-        name = records.identity(**setting, code=records.code_hash(records.program(self.name)))
+        name = records.identity(**setting, code=records.code_hash())
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():

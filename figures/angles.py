@@ -38,7 +38,7 @@ def angle_distribution(results: Results) -> Figure:
     panels = [(22, 60, ", first part of the circle"), (50, INTERVALS, "")]
     for axes, letter, (pair, shown, part) in zip(columns, "ab", panels):
         _steps(axes, frequencies[pair], ("extrapolated", "interpolated"))
-        wavelength = results.model.geometry.wavelength[pair]
+        wavelength = results.geometry.wavelength[pair]
         axes.set_title(f"({letter}) pair {pair}, wavelength {wavelength:,.0f} tokens", loc="left")
         axes.set_xlabel(f"rotary angle (degrees{part})")
         axes.set_xticks(np.linspace(0, shown, 7))
@@ -136,17 +136,17 @@ def distribution_complete(results: Results) -> Figure:
 
 def _check_geometry(results: Results) -> None:
     """NotMeasured for a model of another geometry than the paper's."""
-    if results.model.geometry != published.GEOMETRY:
+    if results.geometry != published.GEOMETRY:
         raise NotMeasured(
             "the paper shows angles of its own models' geometry, which "
-            f"{results.model.name} does not have; `python -m figures --model llama2-7b` draws them."
+            f"{results.name} does not have; `python -m figures --model llama2-7b` draws them."
         )
 
 
 def _frequencies(results: Results, *pairs: int) -> dict[int, Frequencies]:
     """How each pair's angles are distributed within L, and within L' under both strategies."""
     _check_geometry(results)
-    geometry = results.model.geometry
+    geometry = results.geometry
     length = geometry.context_length
     by_pair = {}
     for pair in pairs:

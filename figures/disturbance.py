@@ -85,7 +85,7 @@ def _measured_points(results: Results) -> tuple[str, Points]:
         if setting.method == rope.ORIGINAL or not setting.plain("n_hat"):
             continue
         of_all = row.of_seeds(set(first.seeds)) if first.seeds else row  # that every n̂ has
-        moved = compute(results.model.geometry, setting)
+        moved = compute(results.geometry, setting)
         if not of_all.runs or moved is None:  # a learned one moves angles by no rule
             continue
         scores = of_all.scores(metrics.longbench_e)
@@ -95,7 +95,7 @@ def _measured_points(results: Results) -> tuple[str, Points]:
             )
         points[setting] = (moved.average, scores[AVERAGE])
     benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
-    return f"{results.model.title}{benchmark}, {state}, s = {factor:g}", points
+    return f"{results.title}{benchmark}, {state}, s = {factor:g}", points
 
 
 def _published_points() -> Points:
@@ -158,7 +158,7 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
     Args:
         names: of two or three methods, by method; the last is filled.
     """
-    geometry = results.model.geometry
+    geometry = results.geometry
     slow = int((geometry.wavelength <= geometry.context_length).sum())
     by_factor = factors(results)
     size = (style.COLUMN, 0.5 + 1.5 * len(by_factor))

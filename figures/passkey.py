@@ -45,7 +45,7 @@ def passkey(results: Results) -> Figure:
     for line, trained in zip(grid, states):
         for axes, factor in zip(line, factors):
             shown = plain + _at(extended, trained, factor)
-            _curves(axes, shown, looks, results.model.context_length)
+            _curves(axes, shown, looks, results.context_length)
             axes.set_title(_title(trained, factor), loc="left")
         line[0].set_ylabel("passkeys found")
     for axes in grid[-1]:
@@ -66,7 +66,7 @@ def _papers(results: Results, trained: bool) -> list[Row]:
         method = rope.METHODS.get(setting.method)
         papers = setting.method in _UNEXTENDED or (method is not None and method.published)
         own = setting.method == rope.PROPOSED
-        n_hat = results.model.n_hat.get(setting.factor) if own else None
+        n_hat = results.n_hat.get(setting.factor) if own else None
         if papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat:
             listed.append(row)
     return listed

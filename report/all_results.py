@@ -43,9 +43,9 @@ def table(folder: Path) -> str:
 
 def _disturbances(measured: Results) -> Iterator[dict]:
     """Of all methods."""
-    for factor in measured.model.factors if measured.model.plain else ():
+    for factor in measured.factors if measured.plain else ():
         for setting in disturbance.settings(measured, factor):
-            computed = disturbance.compute(measured.model.plain, setting)
+            computed = disturbance.compute(measured.plain, setting)
             if computed is None:
                 continue
             scores = {"average": Score(computed.average)}
@@ -110,7 +110,7 @@ def _lines(
     for metric, score in scores.items():
         if score is not None:
             yield {
-                "model": measured.model.name,
+                "model": measured.name,
                 "part": measured.part,
                 "method": setting.method,
                 "options": " ".join(options),

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis import results
 from analysis.claims import CLAIMS
 from analysis.claims.statement import Claim, Statement, overall
-from analysis.results import Model
+from analysis.results import Results
 from core import rope
 from tables.kit.markdown import text
 
@@ -20,18 +20,18 @@ class Tested:
 
     Attributes:
         claim: the claim.
-        model: the model; None if no model has a record of it.
+        measured: the model that has records of it; None if none has.
         statements: what is stated of the model.
     """
 
     claim: Claim
-    model: Model | None
+    measured: Results | None
     statements: tuple[Statement, ...] = ()
 
     @property
     def name(self) -> str:
         """The model's name without its size."""
-        return text(self.model.title.split(" (")[0]) if self.model else ""
+        return text(self.measured.title.split(" (")[0]) if self.measured else ""
 
     @property
     def verdict(self) -> str:
@@ -57,7 +57,7 @@ def tested(folder: Path) -> list[list[Tested]]:
     models = list(results.every(folder))
     by_claim = []
     for claim in CLAIMS:
-        of_models = [Tested(claim, each.model, tuple(claim.statements(each))) for each in models]
+        of_models = [Tested(claim, each, tuple(claim.statements(each))) for each in models]
         by_claim.append([one for one in of_models if one.statements] or [Tested(claim, None)])
     return by_claim
 
@@ -73,10 +73,10 @@ def table(claims: list[list[Tested]]) -> str:
             "section": one.claim.where,
             "outcome": one.verdict,
         }
-        if one.model:
+        if one.measured:
             telling = one.telling
             score = telling.number
-            row |= {"model": one.model.name, "measured_on": telling.measured_on}
+            row |= {"model": one.measured.name, "measured_on": telling.measured_on}
             row |= {"factor": telling.factor, "metric": telling.metric, "what": telling.what}
             row |= {"mean": score.mean, "low": score.low, "high": score.high, "unit": telling.unit}
             row |= {

@@ -41,18 +41,17 @@ class View:
     def __init__(self, measured: Results, page: Path):
         self.results = measured
         self.page = page.absolute()
-        self.model = measured.model
         self._shown: set[tuple[str, str]] = set()
 
     def offered(self) -> dict[str, object]:
         """What a model's template can name, besides the filters."""
-        plain = self.model.plain
+        plain = self.results.plain
         return {
             "d": plain and plain.head_dim,
             "base": plain and plain.base,
-            "L": self.model.context_length,
+            "L": self.results.context_length,
             "reading": self.to(RESULTS / "README.md"),
-            "model": self.model,
+            "model": self.results,
             "has": self.has,
             "table": self.table,
             "figure": self.figure,
@@ -82,7 +81,7 @@ class View:
         """
         table = _build(self.results, name)
         if table is None:
-            raise NotMeasured(f"no table {name} of {self.model.name}: there is no record of it.")
+            raise NotMeasured(f"no table {name} of {self.results.name}: there is no record of it.")
         self._shown.add(("tables", name))
         return markdown.render(table, caption)
 
@@ -190,7 +189,7 @@ class View:
         setting = (
             Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
         )
-        return disturbance.compute(self.model.geometry, setting).average
+        return disturbance.compute(self.results.geometry, setting).average
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""

@@ -93,7 +93,7 @@ def table_of_all(folder: Path) -> Pages:
 
 def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
-    folder = measured.folder / measured.model.name
+    folder = measured.folder / measured.name
     further = _beyond is not None and (folder / BEYOND).is_dir()
     written = {folder / "README.md": _model_page(View(measured, folder), TEMPLATES, further)}
     if _beyond and further:
@@ -103,7 +103,7 @@ def model_pages(measured: Results) -> Pages:
 
 
 def _model_page(view: View, templates: Path, further: bool) -> str:
-    own = f"{view.model.name.replace('-', '_')}.md"
+    own = f"{view.results.name.replace('-', '_')}.md"
     has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
     names = view.offered() | {"further": further}
     return _render(own if has_own else "model.md", names, templates)
@@ -115,7 +115,9 @@ def claims(tested: list) -> str:
         "tested": tested,
         "counts": Counter(one.verdict for claim in tested for one in claim),
         "verdicts": VERDICTS,
-        "models": {one.model.name: one.name for claim in tested for one in claim if one.model},
+        "models": {
+            one.measured.name: one.name for claim in tested for one in claim if one.measured
+        },
     }
     return _render("claims.md", names)
 
@@ -123,7 +125,7 @@ def claims(tested: list) -> str:
 def overall_pages(tested: list) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
-    measured = {each.model.name: each for each in results.every()}
+    measured = {each.name: each for each in results.every()}
     names = {
         "outcomes": outcomes(tested),
         "held": held(tested),
@@ -158,7 +160,7 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
         models = by_claim.setdefault(one.claim.text, {}).setdefault(
             one.verdict.removesuffix(" here"), []
         )
-        if one.model:
+        if one.measured:
             models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
     return by_claim
 

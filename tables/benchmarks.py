@@ -119,7 +119,7 @@ def time_cost(results: Results) -> Table:
                 name += ", again"
             score = Score(timed["relative_to_pi"], timed["low"], timed["high"], timed["rounds"])
             rows.setdefault(name, {})[timed["phase"]] = score
-        title = f"{results.model.title}, {measured}, s = {factor:g}"
+        title = f"{results.title}, {measured}, s = {factor:g}"
         blocks.append(score_block(title, rows.items(), digits=3, best=None))
     return Table("time_cost", caption, tuple(blocks), "Table 9")
 
@@ -171,7 +171,7 @@ def passkey(results: Results) -> Table:
         for label, of in counts:
             cells = [_passkeys(of.get(column)) for column in columns]
             lines.append((Cell(sentence_case(label)), *cells))
-        title = f"{results.model.title}, measured {state}{apart}"
+        title = f"{results.title}, measured {state}{apart}"
         blocks.append(Block(title, ("Method", *columns), tuple(lines)))
     return Table("passkey", caption, tuple(blocks), "Figure 4")
 
@@ -224,7 +224,7 @@ def main_comparisons(results: Results, experiment: str) -> list[tuple[str, str, 
     """
     results.require(experiment)
     blocks = []
-    listed = in_comparison(results.model)
+    listed = in_comparison(results)
     for trained, state in STATES:
         apart = ""
         for every in comparisons(results, experiment, trained):
@@ -286,7 +286,7 @@ def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
     """Of a block: the model, the samples where they were generated in the place of a benchmark's,
     the training."""
     benchmark = f"{rows[0].first.benchmark}, " if rows[0].first.benchmark else ""
-    return f"{results.model.title}, {benchmark}measured {state}{seeds(rows)}"
+    return f"{results.title}, {benchmark}measured {state}{seeds(rows)}"
 
 
 def seeds(rows: Iterable[Row]) -> str:

@@ -16,7 +16,7 @@ def disturbance(results: Results) -> Table:
 
     The paper's numbers are those of its models' geometry, and stand beside no other's.
     """
-    geometry = results.model.geometry
+    geometry = results.geometry
     printed = published.disturbance() if geometry == published.GEOMETRY else {}
     columns: dict[str, dict[str, Cell]] = {}  # by header and row
     names: dict[str, None] = {}
@@ -55,19 +55,18 @@ def _name(setting: Setting) -> str:
 
 
 def _caption(results: Results, with_paper: bool) -> str:
-    model = results.model
     caption = (
         "Disturbance (10⁻³ nat) of the distribution of a pair's angles, averaged over pairs, for "
-        f"{model.title}'s geometry (d = {model.geometry.head_dim}, "
-        f"L = {model.geometry.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as the "
+        f"{results.title}'s geometry (d = {results.geometry.head_dim}, "
+        f"L = {results.geometry.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as the "
         "released code has it: in its float32 arithmetic (f32), and counted exactly (f64). "
         "“Eq. (7)” is KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated "
         "dimensions, if DPRoPE chooses them."
     )
     n_hats = [
-        f"{model.n_hat[factor]} at {tokens(extended_length(results, factor))}"
+        f"{results.n_hat[factor]} at {tokens(extended_length(results, factor))}"
         for factor in factors(results)
-        if factor in model.n_hat
+        if factor in results.n_hat
     ]
     if n_hats:
         caption += f" The paper's n̂: {', '.join(n_hats)}."

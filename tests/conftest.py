@@ -66,9 +66,9 @@ def refusal(call):
 @pytest.fixture
 def loads_nothing(monkeypatch):
     """No weights may be loaded."""
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
-    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(Checkpoint, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def sentence(err: str) -> str:

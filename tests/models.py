@@ -83,7 +83,8 @@ def checkpoint(directory, tokenizer=None, **overrides):
 def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint;
     return it."""
-    from experiments.kit import base_model, records
+    from experiments.kit import records
+    from experiments.kit.checkpoint import weight_hashes
 
     facts = {
         "scale": "toy",
@@ -102,7 +103,7 @@ def fine_tuned(directory, **settings) -> dict:
         "parameters": 1,
         "data_facts": {"sha256": "abc", "sequences": 7, "books": []},
         "ran_on": {},
-        "sha256": base_model.weight_hashes(directory),
+        "sha256": weight_hashes(directory),
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }

@@ -56,7 +56,7 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
         variants: also a method's rows with options where its row without them is there; those of n̂
             and of a covered length always are rows.
     """
-    listed = in_comparison(results.model)
+    listed = in_comparison(results)
     kept = ("n_hat", "covered_length")
     found = [
         row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))
@@ -76,7 +76,7 @@ def groups(results: Results) -> list[Learned]:
         InputError: a record has not one factor for each pair.
     """
     records: dict[tuple, list[Record]] = {}
-    pairs = results.model.geometry.pairs
+    pairs = results.geometry.pairs
     for record in results.require("learned"):
         count = len(record.scores["factors"])
         if count != pairs:
@@ -114,7 +114,7 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
 
 def inverse(results: Results, setting: Setting) -> np.ndarray | None:
     """λ_i = θ_i/θ̂_i [pairs] of a setting; None if more than the geometry decides it."""
-    geometry = results.model.geometry
+    geometry = results.geometry
     method = rope.METHODS.get(setting.method)
     scaling = setting.scaling(geometry) if method and method.ready else None
     return None if scaling is None else geometry.inv_freq / scaling.inv_freq

@@ -40,10 +40,10 @@ def gaps(results: Results) -> list[Gap]:
         InputError: a record lacks a step, or two that should have read the same sequences in the
             same order did not.
     """
-    folder = results.folder / results.model.name
+    folder = results.folder / results.name
     alike: dict[tuple, list[Record]] = {}
     for record in map(read, sorted(folder.rglob("finetune/*.json"))):
-        if record.run["length"] > results.model.context_length and "rate" not in record.run:
+        if record.run["length"] > results.context_length and "rate" not in record.run:
             key = tuple(record.run[name] for name in _ALIKE)
             alike.setdefault(key, []).append(record)
     found = []

@@ -37,7 +37,7 @@ losses = discovery.module("analysis.beyond.loss_by_position")
 def published_disturbances(results: Results) -> Iterator[Statement]:
     """The paper's disturbances against those recomputed in float32, for a model of the paper's
     geometry."""
-    if results.model.plain != published.GEOMETRY:
+    if results.plain != published.GEOMETRY:
         return
     for setting, paper, average in disturbance.recomputed(disturbance.FLOAT32):
         deviation = abs(average / paper - 1)
@@ -61,7 +61,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
     above PI's.
     """
-    geometry = results.model.plain
+    geometry = results.plain
     if geometry is None:
         return
     for rival, factor in sorted(published.disturbance(), key=lambda pair: pair[1]):
@@ -105,8 +105,7 @@ def _less_is_better(results: Results, trained: bool) -> Iterator[Statement]:
         rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
         for other in filter(None, [*rivals, papers]):
             less, more = (
-                disturbance.compute(results.model.geometry, row.setting).average
-                for row in (least, other)
+                disturbance.compute(results.geometry, row.setting).average for row in (least, other)
             )
             if less < more:
                 beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
@@ -140,7 +139,7 @@ def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, flo
     none without beyond/."""
     for factor in losses.measured_factors(results) if losses else ():
         if rows := losses.sampled(results, factor, trained):
-            n_hat = results.model.n_hat.get(factor)
+            n_hat = results.n_hat.get(factor)
             yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
 
 
@@ -236,7 +235,7 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
             continue
         own = [
             rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
-            for factor, n_hat in sorted(results.model.n_hat.items())
+            for factor, n_hat in sorted(results.n_hat.items())
         ]
         if any(own):
             return [(rows, row) for row in own if row]
@@ -330,7 +329,7 @@ def _lost_passkeys(results: Results) -> Iterator[Statement]:
     rows = compared(results, "passkey", False)
     original = rows.find(rope.ORIGINAL)
     near = tokens(extended_length(results, 1))
-    for factor, n_hat in sorted(results.model.n_hat.items()):
+    for factor, n_hat in sorted(results.n_hat.items()):
         far = tokens(extended_length(results, factor))
         ours = rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
         if original is None or ours is None:
@@ -465,7 +464,7 @@ def _ablation(
     # n̂ counts as a share of the dimensions.
     share = 1.0
     if option == "n_hat":
-        share = results.model.geometry.head_dim / published.GEOMETRY.head_dim
+        share = results.geometry.head_dim / published.GEOMETRY.head_dim
     least = min(values) * share
     most = max(values) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}

@@ -6,12 +6,12 @@ import argparse
 import importlib
 import pkgutil
 
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 
 _FILES = (
     importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)
 )
-MODELS: dict[str, Model] = {
+MODELS: dict[str, BaseModel] = {
     file.__name__.split(".")[-1].replace("_", "-"): file.MODEL
     for file in _FILES
     if hasattr(file, "MODEL")

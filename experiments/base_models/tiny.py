@@ -1,10 +1,10 @@
 """A small Llama trained here, its weights in the repository: every artifact, end to end."""
 
 from core.geometry import RopeGeometry
-from experiments.base_models.model import Model, Training, papers_n_hat
+from experiments.base_models.model import BaseModel, Training, papers_n_hat
 
 GEOMETRY = RopeGeometry(head_dim=64, base=1300.0, context_length=1024)
-MODEL = Model(
+MODEL = BaseModel(
     title="tiny (5.3 M)",
     source="repository:models/tiny",
     geometry=GEOMETRY,

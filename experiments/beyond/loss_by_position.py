@@ -40,7 +40,7 @@ class LossByPosition(Experiment):
         count = self.arguments.excerpts
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
-        books = self.scored_texts()
+        books = texts.scored(self)
         samples = {}
         for book in books:
             for number in range(count):

@@ -75,20 +75,13 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Distinct(argparse.Action):
-    """Takes several values, all of them different."""
+    """Takes several values, all of them different; whole numbers in any order."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         for value in values:
             if values.count(value) > 1:
                 parser.error(f"{option_string} names {value} twice; give it once")
-        setattr(namespace, self.dest, values)
-
-
-class Ascending(Distinct):
-    """Takes several different values in any order."""
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        super().__call__(parser, namespace, sorted(values), option_string)
+        setattr(namespace, self.dest, sorted(values) if self.type is count else values)
 
 
 def option(
@@ -121,13 +114,6 @@ def parser(module_doc: str, prog: str | None = None, **arguments) -> Parser:
     """
     prog = prog and as_called(prog)
     return Parser(prog, description=as_called(module_doc), formatter_class=Help, **arguments)
-
-
-def add_lengths_argument(to: argparse.ArgumentParser, text: str) -> None:
-    """Add --lengths."""
-    to.add_argument(
-        "--lengths", nargs="+", type=count, action=Ascending, metavar="TOKENS", help=text
-    )
 
 
 def number(text: str) -> float:
@@ -255,7 +241,7 @@ def add_factor_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
-    """Add --dtype; if it is not given, `BaseModel.chosen_dtype` decides."""
+    """Add --dtype; if it is not given, `Checkpoint.chosen_dtype` decides."""
     text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
     to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
 

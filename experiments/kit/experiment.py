@@ -27,16 +27,16 @@ from core.discovery import later
 from core.errors import InputError, NonFiniteError
 from eval import special_tokens
 from experiments import base_models, suites
-from experiments.base_models.model import Model
-from experiments.kit import command_line, journal, processes, records, texts
+from experiments.base_models.model import BaseModel
+from experiments.kit import command_line, journal, processes, records
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
 extend = later("core.extend")
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
@@ -61,23 +61,6 @@ class Prepared:
     settings: dict
     data: dict
     suffix: str = ""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that is to be measured.
-
-    Attributes:
-        asked: what its record states of it as "run".
-        file: its record's path.
-        options: of its method, with whole paths.
-        comparable: the names of those parts of `asked` in which comparable records agree.
-    """
-
-    asked: dict
-    file: Path
-    options: dict
-    comparable: list[str]
 
 
 class Experiment:
@@ -130,7 +113,7 @@ class Experiment:
 
     # What every experiment has.
 
-    def __init__(self, arguments: argparse.Namespace, base: BaseModel) -> None:
+    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
         self.arguments = arguments
         self.base = base
         self.results: Path = arguments.results or base.results
@@ -148,7 +131,7 @@ class Experiment:
         cls(arguments, base).run()
 
     @classmethod
-    def read_command_line(cls) -> tuple[argparse.Namespace, BaseModel]:
+    def read_command_line(cls) -> tuple[argparse.Namespace, Checkpoint]:
         """The options and the model; what the command line leaves open is as the model's suite has
         it, if it can be extended."""
         parser = cls.parser()
@@ -163,17 +146,17 @@ class Experiment:
             sys.exit(0)
         if cls.methods is not None:
             command_line.check_method(arguments)
-        base = base_model.BaseModel(
+        base = checkpoint.Checkpoint(
             arguments.model, as_it_is=not getattr(arguments, "method", None)
         )
         if base.origin or base.extends:
-            known = base.origin or Model(base.folder, base.name, base.geometry)
+            known = base.origin or BaseModel(base.folder, base.name, base.geometry)
             model = replace(known, factors=(cls.chosen_factor(arguments, base),))
             vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
         return arguments, base
 
     @classmethod
-    def chosen_factor(cls, arguments: argparse.Namespace, base: BaseModel) -> float:
+    def chosen_factor(cls, arguments: argparse.Namespace, base: Checkpoint) -> float:
         """s: that by which the checkpoint was extended, else that of --factor; 1 for a model that
         no method can extend."""
         extension = base.training if cls.methods is None else base.extension
@@ -201,8 +184,18 @@ class Experiment:
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
-        for run in self.runs():
-            measured = self.measured(run)
+        comparison = self.comparison()
+        prepared = self.prepared
+        for method, options in comparison:
+            run = self.asked(method, options)
+            apart: list[str] = []
+            if self.serving:
+                engine, apart = self.serving.facts()
+                run |= engine
+            file = self.to_measure(run, self.run_name(run) + prepared.suffix)
+            if file is None:
+                continue
+            measured = self.measured(file, run, options)
             if measured is None:
                 continue
             values = {key: entry["value"] for key, entry in measured.items()}
@@ -212,14 +205,41 @@ class Experiment:
             if self.serving:
                 of_machine["fingerprints"] = [self.serving.endpoint.fingerprint]
             self.finish(
-                run.file,
-                run.asked,
+                file,
+                run,
                 base=before["sha256"] | files_of_base,
-                comparable=run.comparable,
+                comparable=["dtype", *prepared.settings, "data", *apart],
                 scores=self.summary(values),
                 seconds=sum(entry["seconds"] for entry in measured.values()),
                 of_machine=of_machine,
             )
+
+    def asked(self, method: str | None, options: dict) -> dict:
+        """What the record of a run states as "run"; a server adds its own."""
+        run = {
+            "scale": self.base.folder,
+            "experiment": self.name,
+            "factor": self.factor,
+            **self.prepared.settings,
+            "model": self.base.provenance,
+            "dtype": self.dtype,
+            "data": self.prepared.data,
+        }
+        if method and not self.base.extension:
+            run |= records.computed(self.base.geometry, method, self.factor, options)
+        if self.base.training:
+            run["training"] = self.training_facts()
+        if self.methods is None:
+            return run
+        if method is None:
+            return run | {"method": None, "factor": 1.0, "options": {}}
+        return run | {"method": method, "options": records.stated_options(method, options)}
+
+    def run_name(self, run: dict) -> str:
+        """What the name of a run's record begins with."""
+        if self.methods is None:
+            return f"s={self.factor:g}"
+        return records.run_of(run) if run["method"] else "as-it-is"
 
     def finish(
         self,
@@ -294,11 +314,10 @@ class Experiment:
             self._loaded = self.base.load(self.dtype)
         return self._loaded
 
-    def extended(self, run: Run) -> PreTrainedModel:
-        """The loaded model with the run's method applied."""
-        method = run.asked.get("method")
+    def extended(self, method: str | None, options: dict) -> PreTrainedModel:
+        """The loaded model with a run's method applied."""
         if method is not None and not self.base.extension:
-            extend.extend(self.loaded, method, self.factor, **run.options)
+            extend.extend(self.loaded, method, self.factor, **options)
         return self.loaded
 
     def comparison(self) -> list[tuple[str | None, dict]]:
@@ -317,66 +336,9 @@ class Experiment:
             rope.scale(self.base.geometry, method, self.factor, **options)
         return settings
 
-    def scored_texts(self) -> list[texts.Book]:
-        """The texts of the command line; InputError if the checkpoint, or a method's factors,
-        learned from one of them."""
-        books = texts.chosen(self.arguments)
-        learned = {}
-        if self.base.training:
-            learned[self.base.name] = self.base.training
-        for method, options in [] if self.base.extension else self.comparison():
-            for path in rope.named_files(method, options).values() if method else ():
-                if path.suffix == ".json":
-                    content = files.read_json(path, "give a file that is whole", (dict, list))
-                    learned[str(path)] = content if isinstance(content, dict) else {}
-        hashes = texts.hashes(books)
-        for name, facts in learned.items():
-            for book in facts.get("data_facts", {}).get("books", ()):
-                if book["sha256"] in hashes:
-                    raise InputError(
-                        f"{name} was trained on {book['title']!r}; score another text."
-                    )
-        return books
-
     def facts(self) -> dict:
         """The contents of model.json."""
         return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
-
-    def runs(self) -> Iterator[Run]:
-        """The runs that are not yet recorded."""
-        comparison = self.comparison()
-        prepared = self.prepared
-        for method, options in comparison:
-            run = {
-                "scale": self.base.folder,
-                "experiment": self.name,
-                "factor": self.factor,
-                **prepared.settings,
-                "model": self.base.provenance,
-                "dtype": self.dtype,
-                "data": prepared.data,
-            }
-            if method and not self.base.extension:
-                run |= records.computed(self.base.geometry, method, self.factor, options)
-            if self.base.training:
-                run["training"] = self.training_facts()
-            if self.methods is None:
-                name = f"s={self.factor:g}"
-            elif method is None:
-                run |= {"method": None, "factor": 1.0, "options": {}}
-                name = "as-it-is"
-            else:
-                run |= {"method": method, "options": records.stated_options(method, options)}
-                name = records.run_of(run)
-            apart: list[str] = []
-            if self.serving:
-                engine, apart = self.serving.facts()
-                run |= engine
-            file = self.to_measure(run, name + prepared.suffix)
-            if file is None:
-                continue
-            comparable = ["dtype", *prepared.settings, "data", *apart]
-            yield Run(run, file, options, comparable)
 
     def training_facts(self) -> dict:
         """What a record says of the training of a fine-tune; InputError if the project's records
@@ -410,17 +372,21 @@ class Experiment:
             print(f"done already: {file}")
         return None
 
-    def measured(self, run: Run) -> dict | None:
+    def measured(self, file: Path, run: dict, options: dict) -> dict | None:
         """Measure the samples, but for those that are in the journal of an earlier call.
+
+        Args:
+            file: of the run's record.
+            options: of its method, with whole paths.
 
         Returns:
             {"value", "seconds"} by key; None in every process but the first.
         """
         keys = list(self.prepared.samples)
-        identity = records.identity(**run.asked)
+        identity = records.identity(**run)
         if self.serving:
             identity = self.serving.journal_identity(identity)
-        path = self.journal_path(run.file, identity)
+        path = self.journal_path(file, identity)
         process, count = processes.rank()
 
         # Every process reads all journals before any process writes more.
@@ -428,14 +394,15 @@ class Experiment:
         processes.barrier()
         todo = [key for key in keys if key not in done][process::count]
         values: Iterator = iter(())
+        name = file.stem
         if todo:
-            requests = self.requests(todo, self.run_length(run.asked.get("method")))
+            method = run.get("method")
+            requests = self.requests(todo, self.run_length(method))
             if process == 0:
-                self.announce(run)
+                self.announce(name, run, options)
             # Weights that do not fit are refused before a journal is begun.
-            model = self.serving.endpoint if self.serving else self.extended(run)
+            model = self.serving.endpoint if self.serving else self.extended(method, options)
             values = self.measure(model, requests)
-        name = run.file.stem
         already = len(keys) - len(todo)
         with (
             journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
@@ -456,17 +423,17 @@ class Experiment:
         done = journal.read_all(path)
         return {key: done[key] for key in keys}
 
-    def announce(self, run: Run) -> None:
+    def announce(self, name: str, run: dict, options: dict) -> None:
         """Say what is about to be measured."""
         count = len(self.prepared.samples)
         samples = "1 sample" if count == 1 else f"{count:,} samples"
-        stated = "".join(f"; {name} {value}" for name, value in self.prepared.settings.items())
-        if "engine" in run.comparable:
-            stated += f"; engine {run.asked['engine']}"
-        method = run.asked.get("method")
-        by = f" by {command_line.in_words(method, run.options)}" if method else ""
+        stated = "".join(f"; {key} {value}" for key, value in self.prepared.settings.items())
+        if "engine" in run:
+            stated += f"; engine {run['engine']}"
+        method = run.get("method")
+        by = f" by {command_line.in_words(method, options)}" if method else ""
         print(
-            f"{self.name} of {self.base.folder}{by}, {run.file.stem}: {samples}"
+            f"{self.name} of {self.base.folder}{by}, {name}: {samples}"
             f"{textwrap.shorten(stated, 160)}",
             file=sys.stderr,
         )
@@ -476,21 +443,15 @@ class Experiment:
         version control.
 
         The name includes hashes of the code that measures and of where the record goes. What other
-        code measured is not used, and a note says so. Nothing is with --replace. Every process
-        calls this.
+        code measured is not used, and with --replace nothing is. Every process calls this.
         """
         folder = self.results.resolve().parent / "runs" / self.base.folder / self.name
         place = records.identity(results=str(self.results.resolve()))
-        path = folder / f"{identity}.{records.code_hash(records.program(self.name))}.{place}"
+        path = folder / f"{identity}.{records.code_hash()}.{place}"
         if processes.rank()[0] == 0 and self.arguments.replace:
             for old in folder.glob(f"{path.name}.*.jsonl"):
                 with files.lock(old):
                     old.unlink()
-        by_this_code = any(folder.glob(f"{path.name}.*"))
-        by_other_code = any(folder.glob(f"{identity}.*.{place}.*.jsonl"))
-        if processes.rank()[0] == 0 and by_other_code and not by_this_code:
-            note = f"note: other code scored parts of {file.stem}; they are scored again."
-            print(note, file=sys.stderr)
         processes.barrier()
         return path
 
@@ -501,7 +462,7 @@ def content_of(samples: dict) -> dict:
 
 
 def suite_options(
-    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: Model
+    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: BaseModel
 ) -> dict:
     """The options with which a model's suite calls an experiment, but for those that the command
     line states or decides.

@@ -74,21 +74,26 @@ class Generation(Experiment):
             suffix="_chat" if self.chats else "",
         )
 
-    def that_fit(self, named_by: str, items: list, samples: Callable[..., dict]) -> dict[Any, dict]:
-        """The samples of each item of the benchmark: with --fitting of those that fit, else of all.
+    def that_fit(
+        self, named_by: str, items: list, samples_of: Callable[..., dict]
+    ) -> tuple[list, dict[str, Any]]:
+        """Items of the benchmark, and the samples of all of them by key: with --fitting of those
+        that fit, else of all.
 
         Args:
             named_by: the option that names the items.
-            samples: makes those of an item, or raises DoesNotFit.
+            samples_of: makes those of an item, or raises DoesNotFit.
 
         Raises:
             InputError: some do not fit; it names all of them, and what would be left.
         """
-        fitting = {}
+        samples: dict[str, Any] = {}
+        fitting = []
         unfit = {}
         for item in items:
             try:
-                fitting[item] = samples(item)
+                samples |= samples_of(item)
+                fitting.append(item)
             except DoesNotFit as error:
                 unfit[item] = str(error).removesuffix(".")
         if unfit and not (self.arguments.fitting and fitting):
@@ -100,7 +105,7 @@ class Generation(Experiment):
         if processes.rank()[0] == 0:
             for item, reason in unfit.items():
                 print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
-        return fitting
+        return fitting, samples
 
     @property
     def chats(self) -> bool:
@@ -179,11 +184,3 @@ class Generation(Experiment):
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
             value = self.score(key, self.prepared.samples[key], prediction)
             yield key, value | {"prediction": prediction}
-
-
-def merged(samples: dict[Any, dict]) -> dict[str, Any]:
-    """The samples of all items."""
-    together = {}
-    for of_item in samples.values():
-        together |= of_item
-    return together

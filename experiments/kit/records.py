@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import itertools
 import json
 import os
@@ -47,6 +46,14 @@ clex = later("core.clex")
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "results"
 OWN = ROOT / "build" / "own" / "results"  # of models of one's own, unless --results says otherwise
+# The code that every script measures or trains with, besides the scripts themselves.
+CODE = (
+    "core/**/*.py",
+    "eval/**/*.py",
+    "experiments/kit/**/*.py",
+    "experiments/training/**/*.py",
+    "experiments/training/*.cpp",
+)
 MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
@@ -242,31 +249,18 @@ def difference(before: dict, now: dict) -> str | None:
     return None
 
 
-def code_files(program: str) -> list[str]:
-    """The files of the code that measures or trains by a program, in this repository.
-
-    Args:
-        program: the module of an experiment.
-    """
-    own = Path(importlib.util.find_spec(program).origin)
-    sources = [
-        file
-        for folder in ("core", "eval", "experiments/kit", "experiments/training")
-        for file in (ROOT / folder).rglob("*.py")
-    ]
-    sources += own.parent.glob("*.py") if own.parent.name == BEYOND else [own]
-    return sorted(str(file.relative_to(ROOT)) for file in sources)
-
-
 @functools.cache
-def code_hash(program: str) -> str:
-    """A hash of the code and the libraries that measure by a program.
+def code_hash() -> str:
+    """A hash of the code and the libraries that measure.
 
     A killed run is only resumed by the same code. Otherwise the scores of two versions would be
     averaged.
     """
-    sources = {name: files.sha256(ROOT / name) for name in code_files(program)}
-    return identity(sources=sources, packages=versions(*_PACKAGES, *_SCORING))
+    whole = hashlib.sha256()
+    for pattern in (*CODE, "experiments/*.py", f"experiments/{BEYOND}/*.py"):
+        for file in sorted(ROOT.glob(pattern)):
+            whole.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return identity(code=whole.hexdigest(), packages=versions(*_PACKAGES, *_SCORING))
 
 
 def write(file: Path, run: dict, *, seconds: float, of_machine: dict, **parts: object) -> Path:

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core import rope
 from core.discovery import later
 from core.errors import InputError, check_texts
+from core.files import read_json
 from eval import special_tokens
 from experiments.kit import command_line
 
@@ -127,6 +129,30 @@ def chosen(arguments: argparse.Namespace) -> list[Book]:
     if arguments.plays:
         return plays(arguments.plays)
     return parts(arguments.parts) if arguments.parts else books(arguments.packaged or 1)
+
+
+def scored(experiment) -> list[Book]:
+    """The texts that the command line of an experiment names.
+
+    Raises:
+        InputError: the checkpoint, or a method's factors, learned from one of them.
+    """
+    books = chosen(experiment.arguments)
+    base = experiment.base
+    learned = {}
+    if base.training:
+        learned[base.name] = base.training
+    for method, options in [] if base.extension else experiment.comparison():
+        for path in rope.named_files(method, options).values() if method else ():
+            if path.suffix == ".json":
+                facts = read_json(path, "give a file that is whole", (dict, list))
+                learned[str(path)] = facts if isinstance(facts, dict) else {}
+    known = hashes(books)
+    for name, facts in learned.items():
+        for book in facts.get("data_facts", {}).get("books", ()):
+            if book["sha256"] in known:
+                raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
+    return books
 
 
 def parts(count: int) -> list[Book]:

@@ -20,7 +20,7 @@ import pkgutil
 from types import ModuleType
 
 from core import discovery
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 
 OWN = "own-model"  # the suite of a user's own model
 
@@ -51,7 +51,7 @@ def calling(model: str, experiment: str) -> ModuleType | None:
     return None
 
 
-def defaults(name: str, model: Model, experiment: str, factor: float) -> dict:
+def defaults(name: str, model: BaseModel, experiment: str, factor: float) -> dict:
     """How an experiment is called for the model of this name, if nothing else is asked for."""
     suite = calling(name, experiment)
     options = suite.OPTIONS[experiment] if suite else {}

@@ -10,7 +10,7 @@ from types import ModuleType
 from core import rope
 from core.errors import InputError
 from experiments import suites
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.kit import records
 
 Command = list[str]  # a module and its arguments
@@ -77,7 +77,7 @@ class Suite:
     """
 
     name: str
-    model: Model
+    model: BaseModel
     output: Path
     results: Path
     quick: bool = False

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from experiments.training.trainer import Trainer
 
 extend = later("core.extend")
-base_model = later("experiments.kit.base_model")
+kit_checkpoint = later("experiments.kit.checkpoint")
 
 FACTS = "training.json"
 MANIFEST = "manifest.json"
@@ -266,7 +266,8 @@ class Output:
         rank, count = processes.rank()
         stated = facts(
             self.settings | {"processes": count, "data_sha256": data_sha256},
-            *records.code_files("experiments.finetune"),
+            *records.CODE,
+            "experiments/finetune.py",
         )
 
         def prepare() -> None:
@@ -319,7 +320,7 @@ class Output:
             **self.settings,
             "identity": records.identity(**self.settings),
             **facts,
-            "sha256": base_model.weight_hashes(finished),
+            "sha256": kit_checkpoint.weight_hashes(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(),

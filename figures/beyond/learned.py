@@ -78,7 +78,7 @@ def learned(results: Results) -> Figure:
 
 def _share(results: Results) -> np.ndarray:
     """Each pair's wavelength over L, float64 [pairs]."""
-    return results.model.geometry.wavelength / results.model.geometry.context_length
+    return results.geometry.wavelength / results.geometry.context_length
 
 
 def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.ndarray]:

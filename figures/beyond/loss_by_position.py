@@ -51,7 +51,7 @@ def loss_by_position(results: Results) -> Figure:
     for axes in grid.ravel()[len(shown) :]:
         axes.set_axis_off()
     for axes, (title, rows) in zip(grid.ravel(), shown.items()):
-        _panel(axes, best[title], _baseline(rows), drawn, results.model.context_length)
+        _panel(axes, best[title], _baseline(rows), drawn, results.context_length)
         axes.set_title(title, loc="left")
     for axes in grid[:, 0]:
         axes.set_ylabel(f"loss minus {BASELINE}'s\n(nats per token)")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
-from analysis.results import Model, Results
+from analysis.results import Results
 from analysis.scores import counted
 from analysis.settings import seed_count
 from core import rope
@@ -34,7 +34,7 @@ def training_loss(results: Results) -> Figure:
     """
     panels: dict[tuple, list[Gap]] = {}
     for gap in training.gaps(results):
-        if _listed(gap, results.model):
+        if _listed(gap, results):
             panels.setdefault((gap.setting.factor, gap.batch), []).append(gap)
     if not panels:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
@@ -46,9 +46,9 @@ def training_loss(results: Results) -> Figure:
     return figure
 
 
-def _listed(gap: Gap, model: Model) -> bool:
+def _listed(gap: Gap, results: Results) -> bool:
     """Whether it is no part of an ablation."""
-    papers = model.n_hat.get(gap.setting.factor)
+    papers = results.n_hat.get(gap.setting.factor)
     return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
 
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, compared
-from analysis.results import Model, Results
+from analysis.results import Results
 from analysis.scores import Score, number
 from core import rope
 
@@ -41,7 +41,7 @@ def within_and_beyond(results: Results) -> Figure:
         NotMeasured: there is no record of one of them beside the baseline's.
     """
     for factor in loss_by_position.measured_factors(results):
-        shown = settings(results.model, factor)
+        shown = settings(results, factor)
         untrained = loss_by_position.sampled(results, factor) or loss_by_position.untrained(
             results, factor
         )
@@ -54,10 +54,10 @@ def within_and_beyond(results: Results) -> Figure:
     )
 
 
-def settings(model: Model, factor: float) -> dict[str, tuple[str, dict]]:
+def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
     """The methods of README's table, each a method and its options, by their names there."""
     shown = {_title(name): (name, {}) for name in ("longrope2", rope.BASELINE, "dprope-covered")}
-    if n_hat := model.n_hat.get(factor):
+    if n_hat := results.n_hat.get(factor):
         shown[f"{OWN} at n̂ = {n_hat}"] = (rope.PROPOSED, {"n_hat": n_hat})
     shown[f"{OWN} at t = 0"] = (rope.PROPOSED, {})
     return shown | {_title(name): (name, {}) for name in (rope.TIME_REFERENCE, rope.ORIGINAL)}

@@ -29,7 +29,7 @@ def draw(name: str, measured: Results) -> drawing.Drawn:
     """Write figures/MODEL/NAME.png and NAME.pdf."""
     written = save(figure(name, measured), drawing.place("figures", name, measured))
     title, reading = drawing.caption(name)
-    return written, textwrap.fill(f"{measured.model.title}, {title} {reading}", 100)
+    return written, textwrap.fill(f"{measured.title}, {title} {reading}", 100)
 
 
 def figure(name: str, measured: Results) -> Figure:

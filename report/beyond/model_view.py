@@ -69,10 +69,11 @@ class View(model_view.View):
     def by_rate(self) -> dict[str, dict[float, float]]:
         """By method and learning rate, 0 without training: the loss beyond L on the books that
         rates were picked on."""
-        folder = self.results.folder / self.model.name / BEYOND / "rates"
+        folder = self.results.folder / self.results.name / BEYOND / "rates"
         losses = {}
         tuned = [
-            read(file) for file in (self.results.folder / self.model.name).rglob("finetune/*.json")
+            read(file)
+            for file in (self.results.folder / self.results.name).rglob("finetune/*.json")
         ]
         rates = {run.identity: run.run["learning_rate"] for run in tuned}
         scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
@@ -119,7 +120,7 @@ class View(model_view.View):
         Raises:
             InputError: there is no such record, or not the same method's on these texts untrained.
         """
-        place = self.results.folder / self.model.name / BEYOND / folder / "loss_by_position"
+        place = self.results.folder / self.results.name / BEYOND / folder / "loss_by_position"
         runs = [read(file) for file in place.glob("*.json")]
         if len(runs) != 1:
             raise InputError(f"{len(runs)} records in {place}, not one.")
@@ -170,7 +171,7 @@ class View(model_view.View):
     def temperature(self, name: str) -> float:
         """What a row without training multiplies queries and keys by; 1 if nothing."""
         setting = self.row("loss_by_position", name).setting
-        return setting.scaling(self.model.geometry).attention_factor
+        return setting.scaling(self.results.geometry).attention_factor
 
     def training_gaps(self, name: str, batch: int) -> list[np.ndarray]:
         """Of each fine-tune at `batch` sequences a step, by step: its loss minus YaRN's on the same
@@ -202,20 +203,21 @@ class View(model_view.View):
     def pairs(self, name: str, factor: float | None = None) -> set[int]:
         """Those that a row without training interpolates."""
         scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(
-            self.model.geometry
+            self.results.geometry
         )
         return set(np.flatnonzero(scaling.interpolated).tolist())
 
     def wavelength(self, pair: int) -> float:
         """Of a pair in pre-training, in tokens."""
-        return float(self.model.geometry.wavelength[pair])
+        return float(self.results.geometry.wavelength[pair])
 
     def record(self, experiment: str, file: str | None = None) -> Record:
         """The only record of an experiment, or that of a file's name."""
         runs = [run for run in self.results.require(experiment) if file in (None, run.file)]
         if len(runs) != 1:
             raise InputError(
-                f"{len(runs)} records of {experiment}/{file or '*'} at {self.model.name}, not one."
+                f"{len(runs)} records of {experiment}/{file or '*'} at {self.results.name}, "
+                "not one."
             )
         return runs[0]
 

@@ -51,9 +51,9 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
     )
     reference = next(name for name, row in rows.items() if row is least)
     length = tokens(extended_length(results, factor))
-    lengths = f"{tokens(results.model.context_length)} to {length}"
+    lengths = f"{tokens(results.context_length)} to {length}"
     texts = titles(loss_by_position.texts(least.first))
-    title = f"{results.model.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
+    title = f"{results.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
     return score_block(title, scored, digits=3, best=None)
 
 

@@ -43,7 +43,7 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
     baseline = compared.find(rope.BASELINE, {})
     rows = []
     for row in compared.rows:
-        computed = disturbance.compute(results.model.plain, row.setting)
+        computed = disturbance.compute(results.plain, row.setting)
         scores: Scores = {DISTURBANCE: computed and Score(computed.average)}
         scores |= {where: losses.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
@@ -55,7 +55,6 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    model = results.model
     state = "without training"
     if compared.rows[0].trained:
         training = first.training
@@ -65,5 +64,5 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    lengths = f"{tokens(model.context_length)} to {tokens(first.run['length'])}"
-    return f"{model.title}, s = {factor:g}, {lengths}, {state}, {texts}"
+    lengths = f"{tokens(results.context_length)} to {tokens(first.run['length'])}"
+    return f"{results.title}, s = {factor:g}, {lengths}, {state}, {texts}"

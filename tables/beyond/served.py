@@ -52,7 +52,7 @@ def served(results: Results) -> Table:
         own = [run for run in records if bool(run.training) == trained]
         for length, scored in dict.fromkeys(lengths(run) for run in own):
             rows = tuple(line(run) for run in own if lengths(run) == (length, scored))
-            title = f"{results.model.title}, measured {state}, the last {scored} of {length} tokens"
+            title = f"{results.title}, measured {state}, the last {scored} of {length} tokens"
             blocks.append(Block(title, HEADER, rows))
     return Table("served", CAPTION, tuple(blocks))
 

@@ -55,7 +55,7 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
 
 
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
-    listed = in_comparison(recorder.results().model)
+    listed = in_comparison(recorder.results())
     combined = {"n_hat": 28, "intervals": 90}
     for options in (
         {},

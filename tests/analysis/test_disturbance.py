@@ -12,7 +12,7 @@ from core import rope
 from core.angles import angle_distribution
 
 SMOLLM2 = Results.of("smollm2")
-GEOMETRY = SMOLLM2.model.geometry
+GEOMETRY = SMOLLM2.geometry
 
 
 def test_float32_gives_what_the_paper_printed_and_float64_what_is_right():

@@ -12,7 +12,7 @@ def test_a_model_is_its_folder(recorder):
     recorder.add("ruler", "pi", {})
     measured = recorder.results("my own_model")
     assert models(measured.folder) == ["my own_model"] and measured.experiments() == ["ruler"]
-    assert measured.model.title == "A Model" and measured.model.context_length == 8192
+    assert measured.title == "A Model" and measured.context_length == 8192
     with pytest.raises(NotMeasured, match="python -m experiments.passkey --model"):
         measured.require("passkey")
     with pytest.raises(InputError, match="my own_model"):
@@ -22,9 +22,9 @@ def test_a_model_is_its_folder(recorder):
 @pytest.mark.parametrize("content", ["{}", '{"title":'])
 def test_a_model_that_does_not_say_what_it_is_is_refused(recorder, content):
     measured = recorder.results()
-    (measured.folder / measured.model.name / "model.json").write_text(content)
+    (measured.folder / measured.name / "model.json").write_text(content)
     with pytest.raises(InputError, match="model.json"):
-        Results.of(measured.model.name, measured.folder)
+        Results.of(measured.name, measured.folder)
 
 
 @pytest.mark.parametrize("mean", [None, "3", float("inf")])

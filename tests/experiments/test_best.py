@@ -88,7 +88,7 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
 
 def test_the_same_text_twice_is_refused_before_a_model_is_loaded(call, inputs, monkeypatch):
     monkeypatch.setattr(
-        "experiments.kit.base_model.BaseModel.load", lambda *_: pytest.fail("a model was loaded")
+        "experiments.kit.checkpoint.Checkpoint.load", lambda *_: pytest.fail("a model was loaded")
     )
     line = ["--model", inputs / "model", "--no-bos", "--texts", inputs / "3.txt", inputs / "4.txt"]
     status, out, err = call("best", *line)

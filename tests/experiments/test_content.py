@@ -10,7 +10,7 @@ import pytest
 from core import rope
 from core.extend import extend_checkpoint
 from experiments.kit import records
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
     PASSKEY,
@@ -148,8 +148,8 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     moved = model.rename(tmp_path / "elsewhere")
     line = [PASSKEY, "--model", moved, "--results", results]
     assert "done already" in done(*line)
-    assert BaseModel("tiny").results == records.RESULTS  # of untrained base models alone
-    assert BaseModel(str(moved), as_it_is=True).results == records.OWN
+    assert Checkpoint("tiny").results == records.RESULTS  # of untrained base models alone
+    assert Checkpoint(str(moved), as_it_is=True).results == records.OWN
     monkeypatch.setattr(records, "RESULTS", results)
     assert "is not of this fine-tune" in refusal(*line)
 

@@ -57,7 +57,7 @@ def test_killed_and_started_again_it_ends_with_the_same_scores_and_nothing_twice
 def test_what_other_code_scored_is_not_used(model, whole, results, monkeypatch, done):
     line = [COMMAND, "--model", model, "--results", results]
     with monkeypatch.context() as patched:
-        patched.setattr(records, "code_hash", lambda program: "old")
+        patched.setattr(records, "code_hash", lambda: "old")
         done(*line)
     (old,) = journal_files(results)
     old.write_text(old.read_text().replace('"score": ', '"score": 7'))
@@ -66,14 +66,18 @@ def test_what_other_code_scored_is_not_used(model, whole, results, monkeypatch, 
     assert record(results)["scores"] == whole["scores"]
 
 
-def test_the_hash_of_the_code_covers_all_that_measures(monkeypatch):
-    files = records.code_files("experiments.passkey")
-    assert {"core/rope.py", "eval/passkey.py", "experiments/passkey.py"} <= {*files}
-    assert "experiments/ruler.py" not in files
-    anew = records.code_hash.__wrapped__
-    now = anew("experiments.passkey")
+def test_other_code_or_another_library_has_another_hash(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    hashed = records.code_hash.__wrapped__
+    hashes = [hashed()]
+    for file in ("core/methods/paper.py", "eval/passkey.py", "experiments/passkey.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        for content in ("", "x = 1"):
+            (tmp_path / file).write_text(content)
+            hashes.append(hashed())
     monkeypatch.setattr(records, "version", lambda name: "0.0")
-    assert anew("experiments.passkey") != now
+    hashes.append(hashed())
+    assert len({*hashes}) == len(hashes)
 
 
 def test_two_processes_score_as_one(model, whole, results):

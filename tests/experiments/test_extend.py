@@ -10,7 +10,7 @@ from core.disturbance import strategy_disturbance
 from core.errors import InputError
 from core.extend import extend_checkpoint
 from core.rope import RopeGeometry, scale
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -21,7 +21,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def loads_nothing(monkeypatch):
-    monkeypatch.setattr(BaseModel, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(Checkpoint, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
@@ -50,10 +50,10 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, monkeypatch):
     """As a GGUF file in a package is."""
-    monkeypatch.setattr(BaseModel, "gguf_file", "model.gguf")
-    monkeypatch.setattr(BaseModel, "config", random_model().config)
-    monkeypatch.setattr(BaseModel, "load", lambda self: random_model())
-    monkeypatch.setattr(BaseModel, "stock_tokenizer", lambda self: byte_tokenizer())
+    monkeypatch.setattr(Checkpoint, "gguf_file", "model.gguf")
+    monkeypatch.setattr(Checkpoint, "config", random_model().config)
+    monkeypatch.setattr(Checkpoint, "load", lambda self: random_model())
+    monkeypatch.setattr(Checkpoint, "stock_tokenizer", lambda self: byte_tokenizer())
     status, _, err = call("extend", "--model", model, "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())

@@ -14,7 +14,7 @@ from transformers.utils import hub as transformers_hub
 from core.errors import InputError
 from eval import hub
 from experiments.kit import records
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from experiments.training import corpus
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub, Repository
@@ -132,8 +132,8 @@ def test_a_model_of_the_hub_is_extended(done, tmp_path):
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    by_name = BaseModel(GATED)
-    local = BaseModel(str(served.model))
+    by_name = Checkpoint(GATED)
+    local = Checkpoint(str(served.model))
     ids = torch.arange(40)[None]
     with torch.no_grad():
         assert torch.equal(by_name.load()(ids).logits, local.load()(ids).logits)
@@ -152,7 +152,7 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
     def facts(commit):
         served.repositories[f"models/{OWN}"].commit = commit
         hub.reach.cache_clear()
-        base = BaseModel(OWN)
+        base = Checkpoint(OWN)
         assert base.provenance["sha256"] == {}
         assert base.provenance["revision"] == commit
         return base.facts(2)
@@ -177,12 +177,12 @@ def test_the_books_are_those_of_the_training_split(served):
 def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(
     served, monkeypatch
 ):
-    before = BaseModel(OWN).config.to_dict()
+    before = Checkpoint(OWN).config.to_dict()
     monkeypatch.setattr(served, "silent", True)
     monkeypatch.setattr(hub, "PATIENCE", 0.5)
     hub.reach.cache_clear()
     started = time.monotonic()
     with pytest.raises(InputError, match="^[^\n]*$"):
-        print(BaseModel("someone/else").config)
+        print(Checkpoint("someone/else").config)
     assert time.monotonic() - started < 3
-    assert BaseModel(OWN).config.to_dict() == before
+    assert Checkpoint(OWN).config.to_dict() == before

@@ -14,7 +14,7 @@ import pytest
 from core import files, rope
 from core.rope import RopeGeometry
 from experiments import ablation_n_hat, base_models, rerun, suites
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.kit import records
 from experiments.kit.records import ROOT
 from experiments.suites.suite import Suite, chains_of
@@ -28,7 +28,7 @@ def suite_of(name, tmp_path, quick=False):
 
 def of_own(tmp_path, path="/mine", factors=(2,), quick=False):
     """Of a model with L = 128."""
-    model = Model("mine", path, RopeGeometry(16, 1e4, 128), factors=factors)
+    model = BaseModel("mine", path, RopeGeometry(16, 1e4, 128), factors=factors)
     return Suite("mine", model, tmp_path, tmp_path / "results", quick=quick, own_checkpoint=path)
 
 

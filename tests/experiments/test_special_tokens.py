@@ -8,7 +8,7 @@ import torch
 from transformers import ByT5Tokenizer
 
 from eval import longbench, special_tokens
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import journal, record
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -129,9 +129,9 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
 def test_chat_without_a_template_that_works_is_refused(
     model, refusal, results, monkeypatch, loads_nothing, template
 ):
-    tokenizer = BaseModel(str(model)).tokenizer
+    tokenizer = Checkpoint(str(model)).tokenizer
     tokenizer.chat_template = template
-    monkeypatch.setattr(BaseModel, "tokenizer", tokenizer)
+    monkeypatch.setattr(Checkpoint, "tokenizer", tokenizer)
     assert "chat template" in refusal(PASSKEY, "--chat", "--model", model, "--results", results)
 
 
@@ -150,7 +150,7 @@ def test_chat_without_a_template_that_works_is_refused(
 )
 def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(tmp_path, tokenizer, before):
     plain = tokenizer(WORDS, add_special_tokens=False).input_ids
-    prepared = BaseModel(str(checkpoint(tmp_path / "toy", tokenizer))).tokenizer
+    prepared = Checkpoint(str(checkpoint(tmp_path / "toy", tokenizer))).tokenizer
     assert prepared(WORDS).input_ids == prepared.encode(WORDS) == [*before, *plain]
     assert prepared([WORDS, WORDS]).input_ids == 2 * [[*before, *plain]]
     assert special_tokens.beginning(prepared) == before
@@ -252,7 +252,7 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
     assert sorted(read) == sorted(cut)
-    assert BaseModel(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
+    assert Checkpoint(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from experiments import verify as verify_module
 from experiments.kit import records
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from tests.conftest import sentence
 
 RUN = {"experiment": "copying", "method": "pi", "options": {}, "factor": 2}
@@ -77,8 +77,8 @@ def test_the_papers_disturbances_are_computed_and_what_is_measured_is_compared(
     """Into a folder of the code that measures; the second call measures nothing."""
     passkey = "passkey --model tiny --method pi --lengths 512 --keys 1 --depths 1"
     monkeypatch.setattr(verify_module, "MEASURED", (passkey,))
-    monkeypatch.setattr(BaseModel, "source", str(records.ROOT / "models" / "tiny"))
-    monkeypatch.setattr(records, "code_hash", lambda program: "code")
+    monkeypatch.setattr(Checkpoint, "source", str(records.ROOT / "models" / "tiny"))
+    monkeypatch.setattr(records, "code_hash", lambda: "code")
     monkeypatch.setattr(records, "program", lambda name: f"experiments.{name}")
     monkeypatch.setattr(records, "ROOT", tmp_path)  # of which the folder is a part
     results = tmp_path / "results"

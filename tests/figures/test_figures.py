@@ -108,7 +108,7 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     for run in results.records("longbench_e"):
         options = run.run["options"]
         if run.seed == 0 and run.run["factor"] == 2 and "n_hat" in options:
-            moved = average(results.model.geometry, **options)
+            moved = average(results.geometry, **options)
             expected.append((moved, run.scores["averages"]["Avg."]["mean"]))
     assert points(ours) == {"DPRoPE (n̂)": np.round(sorted(expected), 4).tolist()}
     assert points(our_methods).keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "DPRoPE (n̂)"}

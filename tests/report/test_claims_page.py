@@ -28,7 +28,7 @@ def test_each_claim_has_a_row_with_its_verdict_on_each_model():
 
 def test_without_records_no_claim_is_tested(tmp_path):
     tested = claims_page.tested(Recorder(tmp_path).results().folder)
-    assert [one.claim.key for claim in tested for one in claim if one.model] == [
+    assert [one.claim.key for claim in tested for one in claim if one.measured] == [
         "least_disturbance"
     ]
     assert pages.claims(tested).count("It takes") == len(CLAIMS) - 1

@@ -13,9 +13,7 @@ from experiments.kit.records import MODEL, RESULTS
 
 FILES = [file for file in sorted(RESULTS.rglob("*.json")) if file.name != MODEL]
 RECORDS = {file: json.loads(file.read_text(encoding="utf-8")) for file in FILES}
-ALL = [
-    (measured.model.name, name) for measured in results.every() for name in measured.experiments()
-]
+ALL = [(measured.name, name) for measured in results.every() for name in measured.experiments()]
 
 
 def computed(record: dict) -> str:
@@ -39,8 +37,8 @@ def test_every_score_states_the_content_of_what_was_scored_and_of_the_model():
 
 def test_the_papers_n_hat_is_the_papers_share_of_the_head_dimension():
     for measured in results.every():
-        d = measured.model.geometry.head_dim
-        assert measured.model.n_hat == {2: d * 80 // 128, 4: d * 64 // 128}
+        d = measured.geometry.head_dim
+        assert measured.n_hat == {2: d * 80 // 128, 4: d * 64 // 128}
 
 
 def records(model, experiment):

@@ -7,14 +7,14 @@ from transformers import AutoTokenizer
 from core import files
 from core.huggingface.embedding import config_geometry
 from experiments import base_models
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(BaseModel("tiny").config) == base_models.MODELS["tiny"].geometry
+    assert config_geometry(Checkpoint("tiny").config) == base_models.MODELS["tiny"].geometry
 
 
 def test_it_is_small_and_in_bfloat16():

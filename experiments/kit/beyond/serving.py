@@ -16,13 +16,13 @@ from experiments.kit import records
 
 if TYPE_CHECKING:
     from eval.beyond.endpoint import Endpoint
-    from experiments.kit.base_model import BaseModel
+    from experiments.kit.checkpoint import Checkpoint
 
 clex = later("core.clex")
 configuration = later("core.huggingface.configuration")
 rotation = later("core.huggingface.rotation")
 endpoint = later("eval.beyond.endpoint")
-base_model = later("experiments.kit.base_model")
+checkpoint = later("experiments.kit.checkpoint")
 
 # Servers that compute what this process does, by the type of the models with which that was
 # measured: see results/servers.csv. Records of any other server or type are not compared with those
@@ -52,14 +52,14 @@ def address(text: str) -> str:
     return text
 
 
-def served_name(base: BaseModel, method: str | None, factor: float, options: dict) -> str:
+def served_name(base: Checkpoint, method: str | None, factor: float, options: dict) -> str:
     """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the
     checkpoint's own.
 
     A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is
     in.
     """
-    own = base.name if base.on_hub else base_model.own_name(base.name)
+    own = base.name if base.on_hub else checkpoint.own_name(base.name)
     if method is None:
         return own
     run = {
@@ -70,7 +70,7 @@ def served_name(base: BaseModel, method: str | None, factor: float, options: dic
     }
     name = records.run_of(run)
     if not base.extension:
-        return f"{base_model.own_name(base.name)}/{name}"
+        return f"{checkpoint.own_name(base.name)}/{name}"
     return f"{Path(base.name).resolve().parent.name}/{own}" if own == name else own
 
 
@@ -84,7 +84,7 @@ class Serving:
                 computes.
         """
         self.address: str = experiment.arguments.endpoint
-        self.base: BaseModel = experiment.base
+        self.base: Checkpoint = experiment.base
         runs = experiment.comparison()
         if len(runs) > 1:
             raise InputError(

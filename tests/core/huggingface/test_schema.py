@@ -10,7 +10,7 @@ import torch
 from core.errors import InputError
 from core.extend import extend_checkpoint
 from core.rope import PROPOSED, TIME_REFERENCE
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from tests.models import byte_tokenizer, random_model
 
 INDEX = "model.safetensors.index.json"
@@ -55,7 +55,7 @@ def changed(content, path, value):
 
 def evaluated(folder):
     """What a record says of a checkpoint, and the numbers that it computes."""
-    base = BaseModel(str(folder), as_it_is=True)
+    base = Checkpoint(str(folder), as_it_is=True)
     said = base.provenance, base.stops, base.extension
     ids = base.tokenizer("a text").input_ids
     with torch.inference_mode():

@@ -9,7 +9,7 @@ from core.errors import InputError
 from core.extend import extend
 from core.rope import RopeGeometry
 from experiments import base_models
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.beyond import blocks, loss_by_position
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
@@ -21,7 +21,9 @@ def toy(tmp_path, monkeypatch):
     """A base model, random, with L = 1024, and the command that scores two books of random
     letters."""
     path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
-    monkeypatch.setitem(base_models.MODELS, "toy", Model("Toy", str(path), GEOMETRY, n_hat={2: 4}))
+    monkeypatch.setitem(
+        base_models.MODELS, "toy", BaseModel("Toy", str(path), GEOMETRY, n_hat={2: 4})
+    )
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
     books = [tmp_path / "one.txt", tmp_path / "two.txt"]
     for book, part in zip(books, (letters[:3000], letters[3000:])):

@@ -10,13 +10,13 @@ import transformers
 from core.geometry import RopeGeometry, RopeScaling
 from experiments.base_models import MODELS
 from experiments.kit import records
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.records import RESULTS
 from experiments.training import budget
 from tests.models import random_model
 
-SEVEN = budget.sizes(BaseModel("llama2-7b").architecture)
-THIRTEEN = budget.sizes(BaseModel("llama2-13b").architecture)
+SEVEN = budget.sizes(Checkpoint("llama2-7b").architecture)
+THIRTEEN = budget.sizes(Checkpoint("llama2-13b").architecture)
 PAPERS = MODELS["llama2-7b"].training
 
 

@@ -12,7 +12,7 @@ from tests.figures.test_figures import check_apart
 
 def test_panels_hold_the_recorded_differences_of_the_best_five():
     results = Results.of("smollm2")
-    length = results.model.context_length / 1024
+    length = results.context_length / 1024
     panels = [axes for axes in loss_by_position(results).axes if axes.lines]
     factors = losses.measured_factors(results)
     sets = [rows for factor in factors for rows in losses.sets(results, factor)]

@@ -90,7 +90,7 @@ def test_lines_are_those_of_readmes_table(recorder):
     section = (ROOT / "README.md").read_text().split("## The methods side by side")[1]
     rows = re.findall(r"^\| (\w.+?)(?: \(.*?\))?: ", section.split("\n## ")[0], re.MULTILINE)
     names = [name for name in rows if not name.startswith("SmolLM2")]
-    assert names == list(settings(results.model, 2.0))
+    assert names == list(settings(results, 2.0))
     del recorder.records["loss_by_position/000_yarn.json"]
     with pytest.raises(InputError, match="YaRN"):
         within_and_beyond(recorder.results())

@@ -28,7 +28,7 @@ from eval import special_tokens
 from eval.perplexity import window_losses
 from experiments import base_models
 from experiments.kit import command_line, records, texts
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.command_line import count, option
 
 AT_MOST = 1024  # tokens to score
@@ -42,7 +42,7 @@ PROGRAMS = {
 def main() -> None:
     arguments = _parse()
     factor = arguments.factor
-    base = BaseModel(arguments.model, as_it_is=not arguments.method)
+    base = Checkpoint(arguments.model, as_it_is=not arguments.method)
     length = arguments.tokens or base.context_length * 9 // 8
     if length <= base.context_length:
         raise InputError(
@@ -102,7 +102,7 @@ def _parse():
     return parser.parse_args()
 
 
-def _settings(base: BaseModel, arguments) -> list[tuple[str | None, dict]]:
+def _settings(base: Checkpoint, arguments) -> list[tuple[str | None, dict]]:
     if arguments.method:
         return [*command_line.chosen_methods(arguments)]
     if base.model:
@@ -116,7 +116,7 @@ def _losses(model, ids: torch.Tensor, scored: int) -> np.ndarray:
     return losses
 
 
-def _gguf(base: BaseModel, target: Path, method: str, factor: float, options: dict) -> Path:
+def _gguf(base: Checkpoint, target: Path, method: str, factor: float, options: dict) -> Path:
     """The model's own GGUF file in float32, extended."""
     if not base.gguf_file:
         raise InputError(

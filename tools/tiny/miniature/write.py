@@ -20,7 +20,7 @@ from core import files
 from eval import longbench, open_llm_files
 from experiments import base_models
 from experiments.kit import command_line, records, texts
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.command_line import option
 from experiments.training.corpus import fingerprint
 from tools.tiny import miniature
@@ -43,7 +43,7 @@ def main() -> None:
     option(parser, "--seed", command_line.seed, "N", "seed of the samples", 0)
     arguments = parser.parse_args()
 
-    base = BaseModel(arguments.model)
+    base = Checkpoint(arguments.model)
     length = base.geometry.context_length
     tokenizer = base.tokenizer
     source = Source("eval", tokenizer, [book.text for book in texts.books(texts.SCORED)])

@@ -7,8 +7,7 @@ import safetensors.torch
 import torch
 
 from core import files
-from experiments.kit import base_model
-from experiments.kit.base_model import BaseModel
+from experiments.kit.checkpoint import Checkpoint, weight_hashes
 from tests.experiments.written import edit
 from tests.models import checkpoint, fine_tuned
 
@@ -16,8 +15,8 @@ from tests.models import checkpoint, fine_tuned
 def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
     checkpoint(tmp_path / "tiny", max_position_embeddings=77)
     monkeypatch.chdir(tmp_path)
-    assert BaseModel("tiny").model and BaseModel("tiny").geometry.context_length == 1024
-    assert not BaseModel("./tiny").model and BaseModel("./tiny").geometry.context_length == 77
+    assert Checkpoint("tiny").model and Checkpoint("tiny").geometry.context_length == 1024
+    assert not Checkpoint("./tiny").model and Checkpoint("./tiny").geometry.context_length == 77
 
 
 A = torch.arange(4.0)
@@ -33,7 +32,7 @@ def hashes(tmp_path):
         for file in {*where.values()}:
             held = {name: tensors[name] for name in where if where[name] == file}
             safetensors.torch.save_file(held, tmp_path / file)
-        return base_model.weight_hashes(tmp_path)
+        return weight_hashes(tmp_path)
 
     return of
 
@@ -60,23 +59,23 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
         safetensors.torch.save_file(other, tmp_path / name)
         index = {"weight_map": {"a": "1.safetensors", "b": name}}
         files.write_json(tmp_path / "model.safetensors.index.json", index)
-        assert (base_model.weight_hashes(tmp_path) != first) == wins
+        assert (weight_hashes(tmp_path) != first) == wins
     safetensors.torch.save_file(other, tmp_path / "model.safetensors")
-    assert base_model.weight_hashes(tmp_path) != first
+    assert weight_hashes(tmp_path) != first
     files.write_json(tmp_path / "config.json", {"transformers_weights": "1.safetensors"})
-    assert base_model.weight_hashes(tmp_path) == first
+    assert weight_hashes(tmp_path) == first
 
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):
     folder = checkpoint(tmp_path / "model")
-    assert BaseModel("llama2-7b").chosen_dtype(None) == "float32"  # on a CPU
-    monkeypatch.setattr(base_model, "device", lambda: "cuda")
+    assert Checkpoint("llama2-7b").chosen_dtype(None) == "float32"  # on a CPU
+    monkeypatch.setattr("experiments.kit.checkpoint.device", lambda: "cuda")
     of_models = {"llama2-13b": "bfloat16", "smollm2": "bfloat16", "tiny": "float32"}
     for name, expected in of_models.items():
-        assert BaseModel(name).chosen_dtype(None) == expected
-        assert BaseModel(name).chosen_dtype("float16") == "float16"
+        assert Checkpoint(name).chosen_dtype(None) == expected
+        assert Checkpoint(name).chosen_dtype("float16") == "float16"
     for dtype in ("float32", "float16", "bfloat16", None):
         edit(folder / "config.json", dtype=dtype)
-        assert BaseModel(str(folder)).chosen_dtype(None) == (dtype or "float32")
+        assert Checkpoint(str(folder)).chosen_dtype(None) == (dtype or "float32")
     fine_tuned(folder, scale="llama2-7b")  # a fine-tune is evaluated as its base model is
-    assert BaseModel(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
+    assert Checkpoint(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"

@@ -36,25 +36,27 @@ from transformers import (
 from transformers.utils import cached_file
 
 from core import clex, files, rope
+from core.discovery import later
 from core.errors import InputError, in_one_line, meant
 from core.extend import check_extension
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
-from core.huggingface import checkpoint, schema
+from core.huggingface import schema
+from core.huggingface.checkpoint import misfit, read_config, tensors, weights
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
 from eval.generation import model_stops
 from experiments import base_models
-from experiments.base_models.model import Model
+from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, records
 from experiments.kit.processes import device
-from experiments.training import state
 
-if (
-    not torch.cuda.is_available()
-):  # DeepSpeed, which transformers imports when saving, would warn about its own guess
+state = later("experiments.training.state")
+
+# DeepSpeed, which transformers imports when saving, would warn about its own guess.
+if not torch.cuda.is_available():
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 # transformers would warn, on each load of an extended model, that it does not know the key
 # `short_mscale`.
@@ -82,7 +84,7 @@ _ALSO_READ = {"head_dim", "is_causal", "sliding_window", "router_bias", EXTENSIO
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
 
-class BaseModel:
+class Checkpoint:
     """A model to experiment on. Weights are read by :meth:`load` alone, and hashed by
     :attr:`provenance`.
 
@@ -108,7 +110,7 @@ class BaseModel:
             )
         self.name = name
         self.as_it_is = as_it_is
-        self.model: Model | None = base_models.MODELS.get(name)
+        self.model: BaseModel | None = base_models.MODELS.get(name)
         self.training = state.training(Path(name)) if as_it_is and not self.model else None
         self.folder = (
             self.training["scale"] if self.training else name if self.model else own_name(name)
@@ -195,7 +197,7 @@ class BaseModel:
         self.check_access()
         if self.gguf_file:
             return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
-        config = checkpoint.read_config(self._directory())
+        config = read_config(self._directory())
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
@@ -445,7 +447,7 @@ class BaseModel:
                 "config": config,
             }
         elif not self.on_hub:
-            checkpoint.tensors(Path(self.source))  # refuses what is no weights, as an export does
+            tensors(Path(self.source))  # refuses what is no weights, as an export does
         # transformers would build the same map of names for each module of a GGUF file, which takes
         # most of the time.
         names = functools.cache(gguf.get_tensor_name_map)
@@ -470,7 +472,7 @@ class BaseModel:
             )
             raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        if wrong := checkpoint.misfit(info, "missing", "unexpected", "mismatched"):
+        if wrong := misfit(info, "missing", "unexpected", "mismatched"):
             raise InputError(
                 f"the weights of {self.name} do not fit its configuration: {wrong}; "
                 "give a complete checkpoint of this architecture."
@@ -508,7 +510,7 @@ def weight_hashes(directory: Path) -> dict[str, str]:
 
     Of safetensors it is that of all tensors, whether they lie in one file or in shards.
     """
-    found = checkpoint.weights(directory)
+    found = weights(directory)
     holders = {name: directory / file for file, held in found.items() for name in held}
     hashes = {"tensors": _tensors_hash(holders)} if holders else {}
     others = [file for file in found if file.suffix not in (".json", ".safetensors")]
