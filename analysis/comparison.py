@@ -185,11 +185,11 @@ def _ablation(
         return {}
     others, factor = largest
     family = families[largest]
-    geometry = results.model.geometry
+    geometry = results.geometry
     alike = [row for row in reversed(rows) if row.setting.factor == factor]
     measured = {_frequencies(row.setting, geometry): row.runs for row in alike}
     measured.pop(None, None)
-    for value in _asked(results.model.name, option) - family.keys():
+    for value in _asked(results.name, option) - family.keys():
         setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
         if runs := measured.get(_frequencies(setting, geometry)):
             family[value] = Row(setting, runs)

@@ -111,7 +111,7 @@ def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_nam
         recorder.add("open_llm", "dprope", options={"n_hat": n_hat})
     recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(48)}})
     results = recorder.results("smollm2")  # its suite compares 24, 28, 36, 40 and 48
-    of_formula = rope.scale(results.model.geometry, "dprope", 2)
+    of_formula = rope.scale(results.geometry, "dprope", 2)
     assert 2 * of_formula.interpolated.sum() == 48
     ((_, rows),) = ablations(results, "open_llm", "n_hat")
     assert list(rows) == [28, 40, 48]
