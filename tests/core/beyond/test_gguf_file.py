@@ -94,26 +94,21 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
         extend_gguf(tmp_path / "b.gguf", tmp_path / "c.gguf", method, 2)
 
 
-WINDOWED = {"more": {"attention.sliding_window": 64.0}}
-
-
 @pytest.mark.parametrize(
     ("architecture", "options", "method", "says"),
     [
-        (
-            "llama",
-            {"more": {"rope.scaling.factor": 4.0}},
-            rope.PROPOSED,
-            "a.gguf is scaled already",
-        ),
         (
             "llama",
             {"tensors": ["rope_factors_long.weight"]},
             rope.PROPOSED,
             "a.gguf is scaled already",
         ),
-        ("exaone4", WINDOWED, rope.PROPOSED, "windowed layers"),
-        ("olmo2", WINDOWED, "ntk", "windowed layers"),
+        (
+            "exaone4",
+            {"more": {"attention.sliding_window": 64.0}},
+            rope.PROPOSED,
+            "windowed layers",
+        ),
         (TAKES_KEYS[0], {}, rope.PROPOSED, TAKES_KEYS[0]),
         ("unheard-of", {}, rope.PROPOSED, "unheard-of"),
         ("llama", None, rope.PROPOSED, "a.gguf"),  # torn
@@ -171,13 +166,10 @@ LLAMA3 = {
     ("architecture", "rope_before", "method", "advised"),
     [
         ("Llama", {}, rope.PROPOSED, "the GGUF file"),
-        ("Granite", {}, rope.PROPOSED, "the GGUF file"),
         ("Arcee", {}, rope.BASELINE, "the GGUF file"),
         ("Phi3", {}, rope.BASELINE, "the GGUF file"),
         ("Qwen2", {}, rope.PROPOSED, "other methods"),
-        ("StableLm", {}, rope.PROPOSED, "other methods"),
         ("Llama", LLAMA3, rope.PROPOSED, "nothing"),
-        ("Qwen2", LLAMA3, rope.BASELINE, "nothing"),
         ("Cohere", {}, rope.PROPOSED, "nothing"),
     ],
 )

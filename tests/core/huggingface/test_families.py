@@ -27,7 +27,6 @@ MIXED = {
     "sliding_window": 32,
 }
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}  # where a class's default is scaled already
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 FAMILIES = {
     "CohereConfig": {},  # interleaves the pairs
     "DeepseekV3Config": {  # latent attention, which has no groups
@@ -51,7 +50,6 @@ FAMILIES = {
     },
     "LlamaConfig": {},
     "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
-    "Olmo3Config": MIXED,
     "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
     # computes its frequencies in each pass
     "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},
@@ -73,8 +71,6 @@ HYBRIDS = {
     },
     "Lfm2Config": {"layer_types": ["conv", "full_attention"]},
     "MiniMaxConfig": {**LINEAR, "num_local_experts": 2, "block_size": 16},
-    "OlmoHybridConfig": LINEAR,
-    "Qwen3NextConfig": {**EXPERTS, **LINEAR, "shared_expert_intermediate_size": 32},
     "Qwen3_5TextConfig": LINEAR,
 }
 FAMILIES |= HYBRIDS
