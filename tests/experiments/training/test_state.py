@@ -1,5 +1,4 @@
-"""A run's files on disk: what is not what was written is refused in one sentence; two runs keep
-apart."""
+"""A run's files on disk: what is not what was written is refused in one sentence."""
 
 import json
 import os
@@ -96,19 +95,10 @@ def test_what_is_missing_or_torn_is_refused_by_name(folder, facts, name):
     assert str(folder) in found
 
 
-@pytest.fixture
-def output(tmp_path):
-    return Output(tmp_path / "out", {"method": "pi"})
-
-
-def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(output):
+def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(tmp_path):
+    output = Output(tmp_path / "out", {"method": "pi"})
     for left in ("tensorboard", "finished"):
         (output.unfinished / left).mkdir(parents=True)
     (output.unfinished / "notes.txt").write_text("mine")
     output.begin("data")
     assert [path.name for path in output.unfinished.iterdir()] == ["notes.txt"]
-
-
-def test_the_second_run_of_one_output_says_who_holds_it(output):
-    with output.held(), pytest.raises(InputError, match=str(os.getpid())), output.held():
-        pass
