@@ -129,9 +129,16 @@ def torn_inside(file):
     file.write_bytes(content[:20] + b"\xff" * 200 + content[220:])
 
 
+def no_utf8(file):
+    text = pa.array([b"\xff\xfe\xfa" * 50]).view(pa.string())
+    pq.write_table(pa.table({"text": text}), file)
+
+
 BAD = {
     "latin.txt": lambda file: file.write_bytes("Ça va mal".encode("latin-1") * 20),
+    "folder.parquet": lambda file: file.mkdir(),
     "torn.parquet": torn_inside,
+    "bytes.parquet": no_utf8,
     "other.parquet": parquet({"words": ["x"]}),
     "ints.parquet": parquet({"text": [1, 2, 3]}),
 }

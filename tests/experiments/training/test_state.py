@@ -1,4 +1,5 @@
-"""A run's files on disk: what is not what was written is refused in one sentence."""
+"""A run's files on disk: what is not what was written is refused in one sentence; two runs keep
+apart."""
 
 import json
 import os
@@ -102,3 +103,9 @@ def test_what_a_kill_left_without_a_checkpoint_goes_and_what_is_not_ours_stays(t
     (output.unfinished / "notes.txt").write_text("mine")
     output.begin("data")
     assert [path.name for path in output.unfinished.iterdir()] == ["notes.txt"]
+
+
+def test_the_second_run_of_one_output_says_who_holds_it(tmp_path):
+    output = Output(tmp_path / "out", {"method": "pi"})
+    with output.held(), pytest.raises(InputError, match=str(os.getpid())), output.held():
+        pass
