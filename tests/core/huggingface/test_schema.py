@@ -78,6 +78,8 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
     use = USES[name]
     said, numbers = use(folder)
     for at, kind, content in changes(json.loads((folder / name).read_text())):
+        if kind in ("infinity", "object"):  # no JSON here, and refused like a list
+            continue
         (folder / name).write_text(json.dumps(content))
         try:
             now_said, now = use(folder)
