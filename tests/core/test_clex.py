@@ -92,7 +92,7 @@ def test_draws_are_those_of_the_authors_class(length):
     assert len(embedding.draw(1)[1]) == 1
 
 
-def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
+def test_training_rotates_by_what_it_draws():
     model = clex_model().train()
     embedding = rotary(model)
     torch.manual_seed(5)
@@ -104,12 +104,6 @@ def test_training_rotates_by_what_it_draws_and_a_seed_repeats_it():
     assert cos.dtype == sin.dtype == torch.bfloat16
     assert cos[0, :, :8].detach().float().numpy() == pytest.approx(np.cos(angles), abs=1e-2)
     assert sin[0, :, 8:].detach().float().numpy() == pytest.approx(np.sin(angles), abs=1e-2)
-    logits = []
-    for seed in (5, 5, 6):
-        torch.manual_seed(seed)
-        logits.append(model(tokens(40)).logits)
-    assert torch.equal(logits[0], logits[1])
-    assert not torch.equal(logits[0], logits[2])
 
 
 def test_a_samples_draw_is_its_own_whatever_shares_its_batch_and_wherever_a_run_begins():

@@ -57,12 +57,6 @@ def test_selection_at_t_0(factor, n_hat, average):
     assert chosen[LLAMA2.wavelength > 4096].all()
 
 
-def test_the_pairs_that_the_paper_draws():
-    interpolation, extrapolation = strategy_disturbance(LLAMA2.inv_freq, 4096, 2)
-    assert (interpolation[6], extrapolation[6]) == pytest.approx((0.0013, 0.149), rel=0.05)
-    assert (interpolation[22], extrapolation[22]) == pytest.approx((0.693, 0.073), rel=0.01)
-
-
 @settings(max_examples=40)
 @given(margins, st.integers(0, 12), st.floats(-1, 1))
 def test_n_hat_takes_the_largest_margins_and_a_threshold_is_equation_8(

@@ -7,6 +7,7 @@ import torch
 from core.extend import extend
 from eval import generation
 from eval.generation import Request, generate
+from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import random_model
 
 LAYERS = ["sliding_attention", "full_attention"]
@@ -52,6 +53,7 @@ def one_by_one(model, request):
         ("Qwen2Config", {}),
         ("MistralConfig", {"sliding_window": 16}),
         ("Gemma3TextConfig", {"layer_types": LAYERS, "sliding_window": 8, "head_dim": 16}),
+        *HYBRIDS.items(),
     ],
 )
 def test_same_tokens_as_generate_one_by_one(monkeypatch, architecture, overrides):

@@ -80,7 +80,6 @@ def test_the_middle_goes(max_length, expected):
         ("qasper", "cat cat", ["cat"], 2 / 3),  # a bag, not a set
         ("qasper", "the", ["a"], 0),  # nothing is left to compare
         ("qasper", "dog", ["cat", "a dog barks", "the dog"], 1),  # the best reference
-        ("qasper", "dog", [], 0),
         # only the first line of triviaqa, trec and samsum counts, after line feeds but not after
         # spaces
         ("hotpotqa", "Paris\nLondon", ["Paris"], 2 / 3),
@@ -89,8 +88,6 @@ def test_the_middle_goes(max_length, expected):
         # the numbers in the prediction, as written
         ("passage_count", "3 of 30", ["3"], 1 / 2),
         ("passage_count", "03", ["3"], 0),
-        ("passage_count", "7", ["7.0"], 1),
-        ("passage_retrieval_en", "Paragraph 13", ["Paragraph 13"], 1),
         ("passage_retrieval_en", "it is 3\nor 13, or 4", ["Paragraph 13"], 1 / 3),
         # ROUGE-L
         ("gov_report", "a b c d", ["a c e"], 4 / 7),  # the subsequence a c: 2 of 4, 2 of 3
@@ -99,7 +96,6 @@ def test_the_middle_goes(max_length, expected):
         ("gov_report", "x x x y", ["x"], 2 / 3),  # distinct words: 1 of 2, 1 of 1
         ("gov_report", "A b", ["a b"], 1 / 2),  # case counts
         ("samsum", "a\nb", ["a b"], 2 / 3),  # first line
-        ("gov_report", "...", ["a b"], 0),
         ("gov_report", "a b", ["", "a b"], 1),
     ],
 )
@@ -118,12 +114,10 @@ def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
     [
         ("Food", "Food", ["Food", "Date"], 1),
         ("Type: Food or Date", "Food", ["Food", "Date"], 1 / 2),
-        ("Date", "Food", ["Food", "Date"], 0),
         # A name within the right one is not held against it …
         ("Other number", "Other number", ["number", "Other number"], 1),
         # … unless the name before it was just removed from the list under iteration.
         ("Other number", "Other number", ["Other", "number", "Other number"], 1 / 2),
-        ("Other number", "Other number", ["Other number", "Other", "number"], 1 / 2),
     ],
 )
 def test_classification(prediction, answer, classes, expected):
@@ -140,8 +134,7 @@ def test_classification(prediction, answer, classes, expected):
         ("   \nreturn x", "return x", 0.18),  # a line of spaces counts: 2·1/11
         ("abc", "abd", 0.67),  # 2·2/6, to whole percent
         ("abcdefgh", "aijklmno", 0.12),  # 2·1/16 = 12.5 %, rounded to even
-        ("tide", "diet", 0.25),  # difflib is not symmetric: the examples of its documentation
-        ("diet", "tide", 0.5),
+        ("diet", "tide", 0.5),  # not symmetric: an example of difflib's documentation
         ("# x", "", 1),  # equal, both empty
         ("c" + "ab" * 120, "ab" * 120, 0),  # difflib ignores characters frequent in a long text
     ],
@@ -194,10 +187,8 @@ LINE = json.dumps(SAMPLE)
     [
         pytest.param("\n \n", "no samples of qasper", id="only white space"),
         pytest.param(LINE + "\n" + LINE[:40], "line 2", id="torn"),
-        pytest.param(f"[{LINE}]", "line 1", id="a list"),
         pytest.param("[" * 100_000, "line 1", id="deep"),
         pytest.param(LINE + "\n" + LINE, "line 2", id="the same twice"),
-        pytest.param(LINE.replace('"length"', '"size"'), "line 1", id="no length"),
         pytest.param(json.dumps(SAMPLE | {"answers": "x"}), "line 1", id="answers are a text"),
         pytest.param(json.dumps(SAMPLE | {"context": "\ud800"}), "line 1", id="half a pair"),
     ],
@@ -233,17 +224,9 @@ def rows(task: str, length: int, *scores: float) -> list[dict]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("length", "name"),
-    [(0, "0-4k"), (3999, "0-4k"), (4000, "4-8k"), (7999, "4-8k"), (8000, "8k+"), (90000, "8k+")],
-)
-def test_buckets_count_words(length, name):
-    assert bucket(length) == name
-
-
 def test_averages_by_hand():
     found = rows("qasper", 10, 0, 1) + rows("lcc", 3999, 1, 1, 1)
-    found += rows("qasper", 4000, 0.5) + rows("lcc", 9000, 0.2, 0.4)
+    found += rows("qasper", 7999, 0.5) + rows("lcc", 8000, 0.2, 0.4)
     table = aggregate(found)
     means = {}
     for task, cells in table["tasks"].items():
@@ -270,7 +253,7 @@ def test_averages_by_hand():
 
 
 def test_what_has_no_samples_is_left_out():
-    table = aggregate(rows("lcc", 5000, 1) + rows("lcc", 9000, 0))
+    table = aggregate(rows("lcc", 4000, 1) + rows("lcc", 9000, 0))
     assert list(table["buckets"]) == ["4-8k", "8k+"]
     assert list(table["averages"]) == ["Avg.>4k"]
     assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}

@@ -21,6 +21,7 @@ from core.errors import InputError, NonFiniteError
 from eval import open_llm
 from eval.open_llm import TASKS, SharedPrefixLM, aggregate, documents, evaluate, load
 from experiments.kit.records import ROOT
+from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import byte_tokenizer, random_model
 
 MINIATURES = ROOT / "models" / "tiny" / "benchmarks" / "open_llm"
@@ -104,8 +105,11 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     assert table[name]["n"] == SIZES[name]
 
 
-def test_log_likelihoods_are_those_of_hflm():
-    model = random_model("MistralConfig", sliding_window=24)
+@pytest.mark.parametrize(
+    ("architecture", "options"), [("MistralConfig", {"sliding_window": 24}), *HYBRIDS.items()]
+)
+def test_log_likelihoods_are_those_of_hflm(architecture, options):
+    model = random_model(architecture, **options)
     long = "amber birch " * 8
     texts = ["", "a", "amber birch", long, "delta " * 40, long + "x"]
     answers = [" e", " grove haven", " amber", " " + "inlet " * 8]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.errors import NonFiniteError
 from core.extend import extend
 from eval import perplexity, position_loss
+from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import random_model, token_losses
 
 TOKENS = torch.randint(3, 300, (230,), generator=torch.Generator().manual_seed(1))
@@ -28,10 +29,14 @@ def test_every_token_that_something_predicts_is_scored_once(tokens, length, stri
             assert before + first - begin >= length - stride
 
 
-def test_chunks_agree_with_a_pass_over_each_window(monkeypatch):
-    """Of a model that changes its logits."""
+# one that changes its logits
+MODELS = {"Gemma2Config": {"head_dim": 16}, **HYBRIDS}
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_chunks_agree_with_a_pass_over_each_window(monkeypatch, architecture):
     monkeypatch.setattr(position_loss, "CHUNK", 16)
-    model = extend(random_model("Gemma2Config", head_dim=16), "yarn", 2)
+    model = extend(random_model(architecture, **MODELS[architecture]), "yarn", 2)
     spans = perplexity.windows(len(TOKENS), 150, 32)
     found = perplexity.window_losses(model, TOKENS, spans)
     for (begin, end, first), losses in zip(spans, found, strict=True):

@@ -2,7 +2,6 @@
 is never drawn as another number."""
 
 import contextlib
-import copy
 import json
 
 import pytest
@@ -14,47 +13,13 @@ from experiments.kit import records
 from experiments.kit.records import MODEL, RESULTS
 from report import all_results
 from tables.kit.draw import table
+from tests.changes import changes
 from tests.results.test_records import RECORDS
 
-REMOVED = object()
-OTHERS = {
-    "null": None,
-    "word": "word",
-    "list": [],
-    "object": {},
-    "infinity": float("inf"),
-    "beyond": 10**20,
-    "removed": REMOVED,
-}
 # One record of each experiment of a model, which is enough for its table.
 SAMPLES = {}
 for file, record in RECORDS.items():
     SAMPLES.setdefault(record["run"]["experiment"], file)
-
-
-def places(value, at=()):
-    """The keys of a JSON value, of those that hold alike things the first two, and in them."""
-    keys = []
-    if isinstance(value, dict):
-        keys = list(value) if len(at) < 2 else list(value)[:2]
-    elif isinstance(value, list):
-        keys = range(min(len(value), 1))
-    for key in keys:
-        yield (*at, key)
-        yield from places(value[key], (*at, key))
-
-
-def changed(content, at, value):
-    content = copy.deepcopy(content)
-    *outer, last = at
-    inside = content
-    for key in outer:
-        inside = inside[key]
-    if value is REMOVED:
-        del inside[last]
-    else:
-        inside[last] = value
-    return content
 
 
 def shown(folder, experiment):
@@ -77,15 +42,6 @@ def shown(folder, experiment):
 def write(file, content):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content))
-
-
-def changes(content):
-    """(place, kind, content) of each change."""
-    for at in places(content):
-        for kind, value in OTHERS.items():
-            other = changed(content, at, value)
-            if other != content:
-                yield at, kind, other
 
 
 @pytest.mark.parametrize("experiment", SAMPLES)

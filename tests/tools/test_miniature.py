@@ -6,7 +6,6 @@ import random
 import pyarrow.parquet
 import pytest
 
-from core.errors import InputError
 from eval import longbench, passkey
 from experiments.kit.records import ROOT
 from tests.models import byte_tokenizer
@@ -75,11 +74,6 @@ def test_samples_fill_their_room_and_the_seed_decides_everything(kind):
     assert sum(lengths) / len(lengths) > filled * room
     assert [sample.text for sample in samples(kind, count=2)] == texts[:2]
     assert len(set(texts)) > 5  # the book repeats itself
-
-
-def test_a_room_that_is_too_small_is_refused():
-    with pytest.raises(InputError, match="does not fit in 10 tokens"):
-        make("recall", random.Random(0), Source("train", TOKENIZER, [SENTENCES]), 10)
 
 
 def test_evaluation_data_and_needles_never_appear_in_training():

@@ -11,7 +11,7 @@ from tests.models import byte_tokenizer
 from tools.tiny import corpus, curriculum, network, pretrain
 from tools.tiny.curriculum import Stage
 from tools.tiny.miniature import Source, make
-from tools.tiny.muon import Muon, orthogonal
+from tools.tiny.muon import orthogonal
 from tools.tiny.recipe import TINY, Recipe
 
 SENTENCES = "The ship left the harbour at noon. Nobody knew its name! Where had it come from? "
@@ -104,30 +104,9 @@ SMOKE = Recipe(
 )
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint_and_gives_a_stock_model(
-    tmp_path, monkeypatch, call, done
-):
-    """tests/experiments/training shows that what goes on so ends with the same weights."""
+def test_a_run_gives_a_stock_model(tmp_path, monkeypatch, done):
     monkeypatch.setattr(pretrain, "TINY", SMOKE)
     monkeypatch.setattr(corpus, "without_evaluation", lambda books: books)
-    books = tmp_path / "books"
-    books.mkdir()
-    for number in range(3):
-        (books / f"{number}.txt").write_text(f"Book {number}. " + SENTENCES * 100)
-    steps = []
-    step = Muon.step
-
-    def counted(self, closure=None):
-        steps.append(1)
-        if len(steps) == 4:
-            raise KeyboardInterrupt
-        return step(self, closure)
-
-    monkeypatch.setattr(Muon, "step", counted)
-    command = ["tools.tiny.pretrain", "--corpus", books, "--output", tmp_path / "model"]
-    assert call(*command)[0] == 130
-    assert not (tmp_path / "model").exists()
-    assert (tmp_path / "model.unfinished" / "checkpoint-2").exists()
-    done(*command)
-    assert len(steps) == 4 + (curriculum.steps(SMOKE.stages) - 2)
+    (tmp_path / "book.txt").write_text(SENTENCES * 300)
+    done("tools.tiny.pretrain", "--corpus", tmp_path, "--output", tmp_path / "model")
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "model").dtype == torch.bfloat16

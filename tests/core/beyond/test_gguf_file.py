@@ -94,26 +94,21 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
         extend_gguf(tmp_path / "b.gguf", tmp_path / "c.gguf", method, 2)
 
 
-WINDOWED = {"more": {"attention.sliding_window": 64.0}}
-
-
 @pytest.mark.parametrize(
     ("architecture", "options", "method", "says"),
     [
-        (
-            "llama",
-            {"more": {"rope.scaling.factor": 4.0}},
-            rope.PROPOSED,
-            "a.gguf is scaled already",
-        ),
         (
             "llama",
             {"tensors": ["rope_factors_long.weight"]},
             rope.PROPOSED,
             "a.gguf is scaled already",
         ),
-        ("exaone4", WINDOWED, rope.PROPOSED, "windowed layers"),
-        ("olmo2", WINDOWED, "ntk", "windowed layers"),
+        (
+            "exaone4",
+            {"more": {"attention.sliding_window": 64.0}},
+            rope.PROPOSED,
+            "windowed layers",
+        ),
         (TAKES_KEYS[0], {}, rope.PROPOSED, TAKES_KEYS[0]),
         ("unheard-of", {}, rope.PROPOSED, "unheard-of"),
         ("llama", None, rope.PROPOSED, "a.gguf"),  # torn
@@ -127,34 +122,41 @@ def test_what_llama_cpp_cannot_apply_is_refused(tmp_path, architecture, options,
     assert [file.name for file in tmp_path.iterdir()] == ["a.gguf"]
 
 
-def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path):
-    def extended(architecture, method, **options):
-        target = tmp_path / f"{architecture}-{method}.gguf"
-        keys, tensors = contents(
-            extend_gguf(write(tmp_path / "a.gguf", architecture), target, method, 2, **options)
-        )
-        return {
-            key.removeprefix(f"{architecture}.rope."): value for key, (_, value) in keys.items()
-        }, tensors
+@pytest.mark.parametrize(
+    ("method", "options", "says"),
+    [
+        (rope.TIME_REFERENCE, {}, {"type": "linear", "factor": 2}),
+        (  # llama.cpp multiplies by YaRN's own temperature
+            rope.BASELINE,
+            {"beta_fast": 16.0},
+            {
+                "type": "yarn",
+                "factor": 2,
+                "original_context_length": 128,
+                "yarn_beta_fast": 16,
+                "yarn_beta_slow": 1,
+            },
+        ),
+    ],
+)
+def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path, method, options, says):
+    source = write(tmp_path / "a.gguf", "qwen2")
+    fields, tensors = contents(extend_gguf(source, tmp_path / "b.gguf", method, 2, **options))
+    prefix = "qwen2.rope.scaling."
+    said = {
+        key.removeprefix(prefix): value
+        for key, (_, value) in fields.items()
+        if key.startswith(prefix)
+    }
+    assert said == {"original_context_length": 128} | says
+    assert tensors == contents(source)[1]
 
-    linear, tensors = extended("qwen2", rope.TIME_REFERENCE)
-    assert (linear["scaling.type"], linear["scaling.factor"], linear["freq_base"]) == (
-        "linear",
-        2,
-        10000,
-    )
-    assert tensors == contents(tmp_path / "a.gguf")[1]
-    yarn, _ = extended("qwen2", rope.BASELINE, beta_fast=16.0)
-    assert (
-        yarn["scaling.type"],
-        yarn["scaling.factor"],
-        yarn["scaling.original_context_length"],
-    ) == ("yarn", 2, 128)
-    assert (yarn["scaling.yarn_beta_fast"], yarn["scaling.yarn_beta_slow"]) == (16, 1)
-    assert "scaling.attn_factor" not in yarn  # llama.cpp multiplies by YaRN's own
-    lists, tensors = extended(TAKES_LISTS[0], rope.PROPOSED)
+
+def test_a_file_of_lists_holds_the_same_one_twice(tmp_path):
+    source = write(tmp_path / "a.gguf", TAKES_LISTS[0])
+    fields, tensors = contents(extend_gguf(source, tmp_path / "b.gguf", rope.PROPOSED, 2))
     assert tensors["rope_factors_long.weight"] == tensors["rope_factors_short.weight"]
-    assert lists["scaling.type"] == "longrope"
+    assert fields[f"{TAKES_LISTS[0]}.rope.scaling.type"] == ([TYPES.STRING], "longrope")
 
 
 LLAMA3 = {
@@ -171,13 +173,10 @@ LLAMA3 = {
     ("architecture", "rope_before", "method", "advised"),
     [
         ("Llama", {}, rope.PROPOSED, "the GGUF file"),
-        ("Granite", {}, rope.PROPOSED, "the GGUF file"),
         ("Arcee", {}, rope.BASELINE, "the GGUF file"),
         ("Phi3", {}, rope.BASELINE, "the GGUF file"),
         ("Qwen2", {}, rope.PROPOSED, "other methods"),
-        ("StableLm", {}, rope.PROPOSED, "other methods"),
         ("Llama", LLAMA3, rope.PROPOSED, "nothing"),
-        ("Qwen2", LLAMA3, rope.BASELINE, "nothing"),
         ("Cohere", {}, rope.PROPOSED, "nothing"),
     ],
 )

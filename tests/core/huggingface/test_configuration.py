@@ -33,14 +33,12 @@ def saved(directory, architecture="LlamaConfig", more=None, **options):
     ("architecture", "more", "keys"),
     [
         ("LlamaConfig", {"rope_scaling": YARN}, ("rope_parameters", "rope_scaling")),
-        ("LlamaConfig", {"rope_scaling": {"type": "linear", "factor": 2.0}}, ("rope_scaling",)),
         ("LlamaConfig", {"rope_theta": 5e5}, ("rope_parameters", "rope_theta")),
         (  # transformers takes the second, without a base
             "LlamaConfig",
             {"rope_parameters": {"rope_theta": 5e5}, "rope_scaling": {"rope_type": "default"}},
             ("rope_parameters", "rope_scaling"),
         ),
-        ("LlamaConfig", {"rope_scaling": {"rope_theta": 5e5}}, ("rope_theta", "rope_scaling")),
         ("StableLmConfig", {"partial_rotary_factor": 0.5}, ("partial_rotary_factor",)),
         ("GPTNeoXConfig", {"rotary_emb_base": 5e5}, ("rope_parameters", "rotary_emb_base")),
         (
@@ -66,7 +64,6 @@ def test_rope_that_is_stated_twice_and_differently_is_refused(tmp_path, architec
     ("architecture", "more"),
     [
         ("LlamaConfig", {"rope_theta": 10000, "rope_scaling": None}),
-        ("LlamaConfig", {"rope_scaling": {"type": "default"}}),
         ("LlamaConfig", {"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": YARN}),
         ("GPTNeoXConfig", {"rotary_emb_base": 10000, "rotary_pct": 0.25}),
     ],
@@ -83,24 +80,19 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
     [
         (L, {}, L),
         (L, {"model_max_length": L, "seq_length": L // 2}, L),  # vLLM takes the smallest
-        (L, {"model_max_length": 16 * L}, "model_max_length"),  # as Command-R
         (L, {"max_sequence_length": 16 * L}, "max_sequence_length"),
         (L, {"rope_parameters": LINEAR}, L),
         (L, {"rope_parameters": LINEAR, "max_sequence_length": 4 * L}, "max_sequence_length"),
         (L, {"rope_parameters": LINEAR | ORIGINAL}, L),
         (2 * L, {"rope_parameters": LINEAR | ORIGINAL}, "max_position_embeddings"),
         (L // 4, {"rope_parameters": YARN}, L),  # the length before YaRN
-        (L // 2, {"rope_parameters": YARN}, L),  # as Qwen3
         (L, {"rope_parameters": YARN}, L),
-        (L // 4, {"rope_parameters": YARN, "model_max_length": L}, L),
         (L, {"rope_parameters": YARN, "model_max_length": 2 * L}, "model_max_length"),
         (L + 1, {"rope_parameters": YARN}, "max_position_embeddings"),
         (L, {"rope_parameters": LISTS | ORIGINAL}, L),
         (L // 4, {"rope_parameters": LISTS | ORIGINAL}, "max_position_embeddings"),
         (L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, L),
-        (2 * L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, "max_position_embeddings"),
         (L, {"rope_parameters": LLAMA3 | ORIGINAL}, L),  # as Llama 3.1, by twice its factor
-        (L // 4, {"rope_parameters": LLAMA3 | ORIGINAL}, "max_position_embeddings"),
         (L, {"dual_chunk_attention_config": {"chunk_size": 32}}, "dual_chunk_attention_config"),
     ],
 )

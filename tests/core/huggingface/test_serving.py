@@ -139,19 +139,6 @@ def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, sta
         assert factor == pytest.approx(multiplied) and llama["-c"] == str(2 * L)
 
 
-@pytest.mark.parametrize("method", [TIME_REFERENCE, "yarn", PROPOSED])
-def test_an_export_is_rotated_by_engines_as_by_transformers(tmp_path, method):
-    """At each position; k is L', where no token is."""
-    random_model(rope_parameters=YARN | {"rope_theta": 1e4}).save_pretrained(tmp_path / "source")
-    exported = extend_checkpoint(tmp_path / "source", tmp_path / "export", method, 2)
-    model = transformers.AutoModelForCausalLM.from_pretrained(exported)
-    rotary = model.model.rotary_emb
-    angles = np.outer(np.arange(2 * L), rotary.inv_freq.double().numpy())
-    for engine in ("vllm", "sglang"):
-        cos = rotations(model.config.rope_parameters, 2 * L, engine)
-        assert cos == pytest.approx(rotary.attention_scaling * np.cos(angles), abs=1e-4)
-
-
 def llava():
     text = transformers.LlamaConfig(**SIZES)
     vision = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}

@@ -102,19 +102,18 @@ NATS = *CHOICE, "logprobs", "token_logprobs"
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-def dripping(first, each):
-    """A reply that never ends."""
-    yield first
+def dripping():
+    """A reply whose headers never end."""
+    yield OK
     while True:
         time.sleep(0.05)
-        yield each
+        yield b"a: b\r\n"
 
 
 @pytest.mark.parametrize(
     ("how", "then", "fragment"),
     [
         ({"name": "base/other"}, None, "not base/model"),
-        ({"name": "served/model"}, None, "not base/model"),
         ({"name": "\x1b[31mbase/model"}, None, "pattern"),
         ({"models": [{"id": "base/model", "max_model_len": -1}]}, None, "max_model_len"),
         ({"models": []}, None, "no model"),
@@ -122,17 +121,13 @@ def dripping(first, each):
         ({"most": 4}, None, "made 1 tokens of 2"),
         ({}, puts(None, *CHOICE, "token_ids"), "SGLang"),
         ({}, puts(4, "usage", "prompt_tokens"), "4 tokens instead of 3"),
-        ({}, puts([], "choices"), "choices"),
         ({"log_probs": lambda ids: [[math.nan] * 300]}, None, "not JSON compliant"),
-        ({}, puts([6, 7, 8], *CHOICE, "token_ids"), "3 tokens"),
         ({}, puts([6, 300], *CHOICE, "token_ids"), "300"),
         ({}, puts([], *NATS), "0 log-probabilities"),
         ({}, puts("other", "model"), "other"),
-        ({}, iter([OK, b"\r\n", b"<html>"]), "JSON"),
         ({}, iter([OK, b"\r\n", b"[" * 100_000]), "JSON"),
         ({}, itertools.chain([OK, b"\r\n"], itertools.repeat(b"0" * 2**16)), "bytes"),
-        ({}, dripping(OK + b"\r\n", b"0"), "seconds"),
-        ({}, dripping(OK, b"a: b\r\n"), "seconds"),
+        ({}, dripping(), "seconds"),
         ({}, "slow", "seconds"),
     ],
 )
@@ -151,15 +146,11 @@ def test_a_server_that_cannot_do_what_is_needed_is_refused_at_once(
 KEY = "sk-'secret\\key"
 SAYS_KEY = {
     "its owner": ({"owner": KEY}, None),
-    "a name": ({"models": [{"id": f"{KEY}/model"}]}, puts("other", "model")),
     "another model": ({"models": [{"id": KEY}]}, None),
     "the model of an answer": ({}, puts(KEY, "model")),
-    "an end": ({}, puts(KEY, *CHOICE, "finish_reason")),
-    "a refusal": ({}, iter([b"HTTP/1.1 401 No\r\n\r\n", KEY.encode()])),
     "a quoted refusal": ({}, iter([b"HTTP/1.1 401 No\r\n\r\n", json.dumps(KEY).encode()])),
     "a broken line": ({}, iter([b"HTTP/1.1 Bearer ", KEY.encode(), b"\r\n\r\n"])),
     "much": ({"owner": f"{KEY} " * 30_000}, puts("other", "model")),
-    "a long word": ({"owner": "x" * 90_000}, puts("other", "model")),
 }
 
 

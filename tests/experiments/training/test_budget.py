@@ -98,7 +98,6 @@ def test_memory_at_the_papers_scale():
         ),
         ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.7 GB of 40", "fits"]),
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
-        ("llama2-7b --threshold 0", 0, ["run           dprope_s=2_seed=0"]),
         ("tiny", 0, ["dprope_s=2_seed=0", "dprope at t = 0", "on each of 1 GPUs: fits"]),
         ("tiny --method pi", 0, ["pairs 0–31 of 32 are interpolated"]),
         ("tiny --method original", 0, ["none of 32 pairs is interpolated"]),
