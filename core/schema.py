@@ -15,6 +15,17 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Text = Annotated[str, Field(strict=True)]
 Truth = StrictBool
+# pydantic's names of JSON's types
+_PLAIN = {
+    "a valid dictionary or instance of object": "an object",
+    "a valid dictionary": "an object",
+    "a valid tuple": "a list",
+    "a valid list": "a list",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid string": "a text",
+    "a valid boolean": "true or false",
+}
 
 
 def having(required: dict[str, Any], optional: dict[str, Any] | None = None) -> Schema:
@@ -50,6 +61,8 @@ def check(content: object, schema: Schema, where: str, remedy: str) -> None:
             raise InputError(f"{where} does not say {missing}; {remedy}.") from error
         held = in_one_line(json.dumps(first["input"], ensure_ascii=False, default=str))
         wanted = first["msg"].removeprefix("Input ").replace("should", "must")
+        for words, plain in _PLAIN.items():
+            wanted = wanted.replace(words, plain)
         name = ".".join(key) or "the content"
         raise InputError(f"{name} in {where} is {held}, and it {wanted}; {remedy}.") from error
 

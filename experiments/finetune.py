@@ -21,18 +21,18 @@ import dataclasses
 import json
 import statistics
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import files, rope
 from core.discovery import later
 from core.errors import InputError
-from experiments import suites
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import count, number, option
 from experiments.kit.experiment import Experiment
-from experiments.suites.suite import Suite
+from experiments.suites import suite
 
 if TYPE_CHECKING:
     from experiments.kit.checkpoint import Checkpoint
@@ -61,7 +61,7 @@ class FineTune(Experiment):
     went."""
 
     name = "finetune"
-    unit = "training loss in nats per token, of the first step and of the last tenth"
+    unit = "training loss in nats per token"
     methods = rope.PROPOSED
     evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
@@ -270,13 +270,9 @@ class FineTune(Experiment):
         """Whether the model's suite trains the run of this name, with all other settings as they
         are here."""
         changed = ("corpus", "steps", "length", "batch", "dtype", "bos")
-        if not self.base.origin or any(
-            getattr(self.arguments, option) is not None for option in changed
-        ):
+        if any(getattr(self.arguments, option) is not None for option in changed):
             return False
-        suite = Suite(self.base.folder, self.base.origin, self.results, self.results)
-        parts = (part for module in suites.find(self.base.folder) for part in module.PARTS)
-        return any(chain.name == name for part in parts for chain in part(suite))
+        return name in suite.names(self.base.folder, self.base.origin)
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options."""
@@ -408,6 +404,10 @@ class FineTune(Experiment):
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
+
+    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
+        yield "first step", f"{scores['first_loss']:.3f}"
+        yield f"mean of the last {scores['final_steps']}", f"{scores['final_loss']:.3f}"
 
     def record(self, facts: dict, run: dict, file: Path) -> None:
         """Write the record of a finished run.

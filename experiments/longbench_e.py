@@ -10,6 +10,8 @@ longer than the window minus 500 tokens are cut in the middle.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from eval import Request, hub, longbench
 from experiments.kit import command_line, records
 from experiments.kit.command_line import (
@@ -110,6 +112,9 @@ class LongBenchE(Generation):
             for key, value in values.items()
         ]
         return longbench.aggregate(rows)
+
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        return records.rows(scores["buckets"] | scores["averages"])
 
 
 main = LongBenchE.main

@@ -115,6 +115,9 @@ class OpenLLM(Experiment):
         given = self.arguments.shots
         return None if given is None else min(given, TASKS[task].shots)
 
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        return records.rows(scores["tasks"])
+
 
 main = OpenLLM.main
 

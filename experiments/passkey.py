@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import defaultdict
+from collections.abc import Iterator
 
 from eval import Request, passkey
 from eval.intervals import accuracy_interval
@@ -22,7 +23,7 @@ from experiments.kit.generation import Generation
 
 class Passkey(Generation):
     name = "passkey"
-    unit = "share of keys that are found"
+    unit = "keys that are found, and the 95 % interval of their share"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -72,6 +73,13 @@ class Passkey(Generation):
             for (length, depth), scores in cells.items()
         ]
         return {"by_length": by_length, "by_depth": by_depth}
+
+    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
+        """The keys that were found at each length, as the paper's Figure 4 has them."""
+        for row in scores["by_length"]:
+            found = f"{round(row['mean'] * row['n'])} of {row['n']}"
+            interval = f"[{100 * row['low']:.0f}, {100 * row['high']:.0f}] %"
+            yield f"length {row['length']}", found, interval
 
 
 main = Passkey.main

@@ -11,6 +11,7 @@ by default, such as LLaMA2's <s>.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from core import files
 from core.errors import check_choice
@@ -101,6 +102,9 @@ class Ruler(Generation):
                 {"task": task, "length": int(length), "index": int(index), "score": value["score"]}
             )
         return ruler.aggregate(rows)
+
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        return records.rows(scores["lengths"] | {"average": scores["average"]})
 
 
 main = Ruler.main

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +49,7 @@ class TimeCost(Experiment):
     """Escapes the common loop: methods are timed side by side, and all go into one record."""
 
     name = "time_cost"
+    unit = "time of a training step and of a forward pass, as multiples of PI's"
 
     @staticmethod
     def add_options(parser) -> None:
@@ -125,6 +126,11 @@ class TimeCost(Experiment):
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
         self.finish(file, run, scores={"rows": rows}, seconds=seconds)
+
+    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
+        for row in scores["rows"]:
+            interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
+            yield row["run"], row["phase"], f"{row['relative_to_pi']:.3f}", interval
 
     def round(
         self, compared: dict, works: dict[str, Work], turn: int

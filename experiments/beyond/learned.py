@@ -21,6 +21,7 @@ is the state after the last step; no step is chosen by its loss.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from core import rope
 from core.discovery import later
@@ -158,6 +159,10 @@ class Learned(Experiment):
             result = learner.learn(data, held_out, length)
         seconds = result.pop("seconds")
         self.finish(file, run, scores=result, data_facts=data.facts, seconds=seconds)
+
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        """The losses of the held-out text at the end."""
+        return records.rows(scores["curve"][-1])
 
 
 main = Learned.main

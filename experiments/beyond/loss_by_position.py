@@ -17,7 +17,7 @@ import numpy as np
 from core.discovery import later
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
-from experiments.kit import command_line, texts
+from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
 
@@ -67,6 +67,9 @@ class LossByPosition(Experiment):
         samples = self.prepared.samples
         blocks = {samples[key][0]: value for key, value in values.items()}
         return scores(blocks, self.context_length, self.extended_length)
+
+    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
+        return records.rows(scores["ranges"])
 
 
 def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> dict:

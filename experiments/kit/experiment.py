@@ -15,7 +15,7 @@ import functools
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,6 +29,7 @@ from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, journal, processes, records
+from experiments.suites import suite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -111,6 +112,10 @@ class Experiment:
         """The scores of all samples, as the record states them."""
         raise NotImplementedError
 
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        """What the script prints of a record: by default every mean, with its interval."""
+        return records.rows(scores)
+
     # What every experiment has.
 
     def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
@@ -192,7 +197,10 @@ class Experiment:
             if self.serving:
                 engine, apart = self.serving.facts()
                 run |= engine
-            file = self.to_measure(run, self.run_name(run) + prepared.suffix)
+            name = self.run_name(run)
+            if self.methods is not None:
+                self.check_place(name)
+            file = self.to_measure(run, name + prepared.suffix)
             if file is None:
                 continue
             measured = self.measured(file, run, options)
@@ -235,6 +243,16 @@ class Experiment:
             return run | {"method": None, "factor": 1.0, "options": {}}
         return run | {"method": method, "options": records.stated_options(method, options)}
 
+    def check_place(self, name: str) -> None:
+        """Refuses the project's own records for a run of this name that is none of its suite."""
+        if self.results.resolve() != records.RESULTS:
+            return
+        if name not in suite.names(self.base.folder, self.base.origin):
+            raise InputError(
+                f"{self.results} holds what the model's suite measures, alone, and {name} is no "
+                "part of it; give another --results, such as a copy of it."
+            )
+
     def run_name(self, run: dict) -> str:
         """What the name of a run's record begins with."""
         if self.methods is None:
@@ -260,7 +278,7 @@ class Experiment:
         written = records.write(
             file, run, **parts, scores=scores, seconds=seconds, of_machine=of_machine
         )
-        lines = records.score_lines(scores)
+        lines = records.aligned(self.rows(scores))
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")

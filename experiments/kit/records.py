@@ -30,7 +30,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -59,9 +59,7 @@ BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _REMEDY = "another version or another hand wrote it; remove it and measure again"
 _PACKAGES = ("torch", "transformers", "numpy")
-# the most numbers of a line and lines that are printed of a record
-_NUMBERS = 10
-_LINES = 16
+_PLACES = ("length", "depth", "start", "end")  # what a score in a list is of
 _SCORING = ("lm_eval", "tokenizers")
 _ON_GPU = (
     "accelerate",
@@ -277,45 +275,31 @@ def write(file: Path, run: dict, *, seconds: float, of_machine: dict, **parts: o
     return files.write_json(file, record | {"sha256": content_hash(record)})
 
 
-def score_lines(scores: dict | list) -> list[str]:
-    """A record's scores as lines of text, one for each entry; of very many numbers, only how
-    many."""
-    entries = scores.items() if isinstance(scores, dict) else ((_label(row), row) for row in scores)
-    lines = []
-    for name, entry in entries:
-        if numbers := list(_numbers("", entry)):
-            few = len(numbers) <= _NUMBERS
-            lines.append(f"{name}: {', '.join(numbers) if few else f'{len(numbers)} numbers'}")
-    if len(lines) > _LINES:
-        return [*lines[:_LINES], f"and {len(lines) - _LINES} more lines"]
-    return lines
+def rows(scores: object, *label: str) -> Iterator[tuple[str, str, str, str]]:
+    """The scores of a record as rows: what each is of, its mean, its interval and its samples.
+
+    Args:
+        label: what all of them are of.
+    """
+    if isinstance(scores, list):
+        for each in scores:
+            yield from rows(each, *label)
+    if not isinstance(scores, dict):
+        return
+    label += tuple(f"{name} {scores[name]}" for name in _PLACES if name in scores)
+    if {"mean", "low", "high"} <= scores.keys():
+        interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]"
+        yield " ".join(label), f"{scores['mean']:.4g}", interval, f"n = {scores.get('n', '?')}"
+    else:
+        for name, inner in scores.items():
+            yield from rows(inner, *label, name)
 
 
-def _numbers(name: str, value: object) -> Iterator[str]:
-    """The means and other fractions in a score, each after its name; a mean with the number of its
-    samples."""
-    if isinstance(value, dict) and "mean" in value:
-        samples = f" (n = {value['n']})" if "n" in value else ""
-        yield f"{name} = {value['mean']:.4g}{samples}".removeprefix(" = ")
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _numbers(f"{name} {key}".strip(), inner)
-    elif isinstance(value, list):
-        for row in value:
-            if isinstance(row, dict):
-                yield from _numbers(f"{name} {_label(row)}".strip(), row)
-    elif isinstance(value, float):
-        yield f"{name} = {value:.4g}".removeprefix(" = ")
-
-
-def _label(row: dict) -> str:
-    """What a row of a list is of: what stands before its mean; without a mean, its first entry and
-    its words."""
-    names = list(row)
-    words = [name for name in names if name == names[0] or isinstance(row[name], str)]
-    return " ".join(
-        f"{name} {row[name]}" for name in (names[: names.index("mean")] if "mean" in row else words)
-    )
+def aligned(table: Iterable[tuple[str, ...]]) -> list[str]:
+    """Rows as lines whose columns stand below each other."""
+    lines = [*table]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
 
 
 def check_model(results: Path, model: str, facts: dict) -> dict:

@@ -38,11 +38,13 @@ class Chain:
             run.
         commands: the commands.
         needs: the checkpoint of another chain that it reads; empty if none.
+        scored: the name of the run that it measures, where that is not its own; else empty.
     """
 
     name: str
     commands: list[Command]
     needs: str = ""
+    scored: str = ""
 
 
 def flags(options: Mapping) -> list[str]:
@@ -276,3 +278,13 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
                 if command not in first.commands:
                     first.commands.append(command)
     return list(by_name.values())
+
+
+def names(name: str, model: BaseModel | None) -> set[str]:
+    """The names of all runs of a base model's suite; none of a model of one's own."""
+    if model is None:
+        return set()
+    suite = Suite(name, model, records.RESULTS, records.RESULTS)
+    parts = (part for module in suites.find(name) for part in module.PARTS)
+    chains = [chain for part in parts for chain in part(suite)]
+    return {chain.name for chain in chains} | {chain.scored for chain in chains}

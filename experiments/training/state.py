@@ -23,7 +23,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -32,9 +32,6 @@ from core.discovery import later
 from core.errors import InputError
 from core.schema import Count, Number, Text, having
 from experiments.kit import processes, records
-
-if TYPE_CHECKING:
-    from experiments.training.trainer import Trainer
 
 extend = later("core.extend")
 kit_checkpoint = later("experiments.kit.checkpoint")
@@ -298,7 +295,7 @@ class Output:
             return False
         return not records.difference(manifest["run"], self.settings)
 
-    def finish(self, trainer: Trainer, tokenizer, facts: dict) -> None:
+    def finish(self, trainer, tokenizer, facts: dict) -> None:
         """Write the finished directory. Every process calls this.
 
         Args:
@@ -311,7 +308,7 @@ class Output:
                 self._write(trainer, model, tokenizer, facts)
         trainer.accelerator.wait_for_everyone()
 
-    def _write(self, trainer: Trainer, model, tokenizer, facts: dict) -> None:
+    def _write(self, trainer, model, tokenizer, facts: dict) -> None:
         finished = self.unfinished / _FINISHED
         files.remove(finished)
         extend.export(model, finished, tokenizer)

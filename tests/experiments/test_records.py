@@ -52,3 +52,18 @@ def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(t
         file.write_bytes(edited + b"\n" + rest)
         with pytest.raises(InputError, match=r"line 1 of .*run\.jsonl"):
             journal.Journal(file)
+
+
+def test_scores_are_printed_in_aligned_rows():
+    score = {"mean": 0.5, "low": 0.25, "high": 0.75, "n": 8}
+    scores = {
+        "by_length": [{"length": 512} | score, {"length": 1024, "token": score, "windows": 3}],
+        "average": score | {"mean": 12.34567},
+        "by_document": {"mmlu": [0.0, 1.0]},
+    }
+    assert records.aligned(records.rows(scores)) == [
+        "by_length length 512         0.5    [0.25, 0.75]  n = 8",
+        "by_length length 1024 token  0.5    [0.25, 0.75]  n = 8",
+        "average                      12.35  [0.25, 0.75]  n = 8",
+    ]
+    assert records.aligned(records.rows({"name": "a"})) == []

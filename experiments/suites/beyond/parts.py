@@ -32,4 +32,4 @@ def learned_factors(
     if learning.commands:
         file = records.path(suite.results, suite.name, "learned", name)
         measuring = suite.untrained(("factors", {"file": str(file)}), factor, experiments)
-        yield Chain(name, learning.commands + measuring.commands)
+        yield Chain(name, learning.commands + measuring.commands, scored=measuring.name)
