@@ -96,7 +96,7 @@ MODEL = having(
         "title": Text,
         "geometry": having({"context_length": Annotated[Count, Field(ge=1)]}),
         "factors": list[Annotated[Number, Field(ge=1, le=1e6)]],
-        "n_hat": dict[str, Count],
+        "n_hat": dict[Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")], Count],
         "ablated": list[Text],
     }
 )

@@ -57,7 +57,10 @@ CODE = (
 MODEL = "model.json"  # beside a model's records: its facts
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
-_REMEDY = "another version or another hand wrote it; remove it and measure again"
+_REMEDY = (
+    "remove it and measure again, or, if an older version wrote it, convert it by "
+    "python -m tools.bring_over"
+)
 _PACKAGES = ("torch", "transformers", "numpy")
 _PLACES = ("length", "depth", "start", "end")  # what a score in a list is of
 _SCORING = ("lm_eval", "tokenizers")

@@ -64,6 +64,8 @@ def test_a_record_that_was_changed_is_refused(tmp_path, experiment):
 
 def test_a_models_facts_of_another_type_are_refused(tmp_path):
     facts = json.loads((RESULTS / "tiny" / MODEL).read_text())
+    write(tmp_path / "mine" / MODEL, facts | {"n_hat": {"twice": 40}})
+    assert "n_hat" in shown(tmp_path, "disturbance")
     for at, kind, other in changes(facts):
         write(tmp_path / "mine" / MODEL, other)
         found = shown(tmp_path, "disturbance")
