@@ -245,8 +245,8 @@ class Experiment:
 
     def check_place(self, name: str) -> None:
         """Refuses the project's own records for a run of this name that is none of its suite."""
-        if self.results.resolve() != records.RESULTS:
-            return
+        if self.results.resolve() != records.RESULTS or not self.base.origin:
+            return  # a model of one's own is refused as such
         if name not in suite.names(self.base.folder, self.base.origin):
             raise InputError(
                 f"{self.results} holds what the model's suite measures, alone, and {name} is no "

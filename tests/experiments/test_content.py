@@ -138,6 +138,8 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
     assert len(journal(own)) == 2
     assert "'toy' is none of them" in refusal(*line, "--results", records.RESULTS)
     assert not (records.RESULTS / "toy").exists()
+    other = [PASSKEY, "--model", "tiny", "--method", "dprope", "--intervals", 33]
+    assert "dprope_intervals=33_s=2" in refusal(*other, "--results", records.RESULTS)
 
 
 def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(
