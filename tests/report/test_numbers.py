@@ -212,7 +212,9 @@ def test_fine_tuning_of_smollm2(readme):
     losses = {run["run"]["method"]: np.array(run["scores"]["losses"]) for run in runs}
     steps = losses["dprope"] - losses["yarn"]
     assert {run["scores"]["tokens"] for run in runs} == {4_194_304} and len(steps) == 16
-    expected = [4.2, *expected, steps[0], steps[-4:].mean()]
+    alone = of_smollm2("loss_by_position/yarn_s=2_seed=0") - untrained("yarn")
+    here = [*student(alone[:, BEYOND]), *student(alone[:, WITHIN])]
+    expected = [4.2, *expected, steps[0], steps[-4:].mean(), 1.05, *here]
     assert answer == pytest.approx(expected, abs=0.00051)
 
 
