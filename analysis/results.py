@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from core import files
 from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from experiments.kit import records
 from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
+from experiments.training import state
 
 
 class NotMeasured(InputError):
@@ -196,11 +196,9 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
+    training = state.training(Path(model))
     # a fine-tune has the name of the model that it began with
-    training = Path(model, "training.json")
-    name = Path(os.path.abspath(model)).name
-    if training.is_file():
-        name = files.read_json(training, "fine-tune again")["scale"]
+    name = training["run"]["scale"] if training else Path(os.path.abspath(model)).name
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

@@ -50,7 +50,7 @@ def main() -> None:
     base = checkpoint.Checkpoint(name, as_it_is=True)
     if base.training:
         raise InputError(
-            f"{name} was fine-tuned to fit {base.training['method']}; give the model before."
+            f"{name} was fine-tuned to fit {base.training['run']['method']}; give the model before."
         )
     books = different(texts.chosen(arguments))
     settings = expressible(base, factor)

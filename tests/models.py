@@ -86,7 +86,7 @@ def fine_tuned(directory, **settings) -> dict:
     from experiments.kit import records
     from experiments.kit.checkpoint import weight_hashes
 
-    facts = {
+    run = {
         "scale": "toy",
         "method": "yarn",
         "factor": 4.0,
@@ -98,8 +98,9 @@ def fine_tuned(directory, **settings) -> dict:
         "model": {"sha256": {"model.safetensors": "def"}},
         **settings,
     }
-    facts |= {
-        "identity": records.identity(**facts),
+    facts = {
+        "run": run,
+        "identity": records.identity(**run),
         "parameters": 1,
         "data_facts": {"sha256": "abc", "sequences": 7, "books": []},
         "ran_on": {},

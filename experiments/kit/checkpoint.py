@@ -112,9 +112,10 @@ class Checkpoint:
         self.as_it_is = as_it_is
         self.model: BaseModel | None = base_models.MODELS.get(name)
         self.training = state.training(Path(name)) if as_it_is and not self.model else None
-        self.folder = (
-            self.training["scale"] if self.training else name if self.model else own_name(name)
-        )
+        if self.training:
+            self.folder = self.training["run"]["scale"]
+        else:
+            self.folder = name if self.model else own_name(name)
         self.origin = base_models.MODELS.get(self.folder) if self.model or self.training else None
 
     # Where it is.
@@ -273,7 +274,7 @@ class Checkpoint:
             or not self.as_it_is
             or not hasattr(text_config(self.config), EXTENSION)
         ):
-            return self.training
+            return self.training and self.training["run"]
         facts = check_extension(skeleton(self.config))
         method = facts.get("method")
         options = facts.get("options")
@@ -300,7 +301,7 @@ class Checkpoint:
         content = self._content()  # reads the configuration, which brings it into the cache
         commit = self._commit()
         if self.training:
-            source = records.run_of(self.training | {"training": self.training})
+            source = records.run_of(self.training["run"] | {"training": self.training["run"]})
             if self.training["sha256"] != hashes:
                 raise InputError(
                     f"the weights in {self.name} are not those that its training wrote; fine-tune "
@@ -320,7 +321,7 @@ class Checkpoint:
     @property
     def before_training(self) -> dict:
         """What identifies the base model; of a fine-tuned one, that which its training states."""
-        return self.training["model"] if self.training else self.provenance
+        return self.training["run"]["model"] if self.training else self.provenance
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached

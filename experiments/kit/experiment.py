@@ -43,7 +43,7 @@ ALL = "for a base model, all that need no training; else the checkpoint as it is
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
 # Chosen for a suite's --lengths: other lengths leave them to the script.
 OF_LENGTHS = {"stride", "tokens"}
-_OF_TRAINING = "identity", "seed", "rate", "steps", "length"
+_OF_TRAINING = "seed", "rate", "steps", "length"
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,10 @@ class Experiment:
     def chosen_factor(cls, arguments: argparse.Namespace, base: Checkpoint) -> float:
         """s: that by which the checkpoint was extended, else that of --factor; 1 for a model that
         no method can extend."""
-        extension = base.training if cls.methods is None else base.extension
-        if extension:
-            return extension["factor"]
+        if cls.methods is None and base.training:
+            return base.training["run"]["factor"]
+        if cls.methods is not None and base.extension:
+            return base.extension["factor"]
         return arguments.factor if base.extends else 1
 
     @classmethod
@@ -362,8 +363,10 @@ class Experiment:
         """What a record says of the training of a fine-tune; InputError if the project's records
         hold another one of its name."""
         training = self.base.training
-        facts = {key: training[key] for key in _OF_TRAINING if key in training}
-        facts["settings"] = records.identity(**records.asked(training) | {"seed": None})
+        run = training["run"]
+        facts = {"identity": training["identity"]}
+        facts |= {key: run[key] for key in _OF_TRAINING if key in run}
+        facts["settings"] = records.identity(**run | {"seed": None})
         file = records.path(
             self.results, self.base.folder, "finetune", self.base.provenance["source"]
         )

@@ -22,7 +22,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
 import json
 import os
 import platform
@@ -111,11 +110,6 @@ def run_of(run: dict) -> str:
 def identity(**parts) -> str:
     """A short hash of everything that must agree for two runs to be the same run."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def asked(record: dict) -> dict:
-    """What a record states before its identity, which is a hash of it."""
-    return dict(itertools.takewhile(lambda entry: entry[0] != "identity", record.items()))
 
 
 def path(results: Path, model: str, experiment: str, run: str) -> Path:

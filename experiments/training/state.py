@@ -10,7 +10,7 @@ and `tensorboard/` beside the weights.
   processes, the data, the code that trains, and every file's SHA-256, which covers the trainer's
   own state. It is written last, so a kill leaves the previous checkpoint. transformers would go on
   from one without an optimizer's state, or with a flipped bit, to other losses.
-- `training.json` holds the settings, their identity, and what the run measured.
+- `training.json` holds the settings as "run", their identity, and what the run measured.
 - Its record follows from `training.json`.
 """
 
@@ -57,7 +57,7 @@ _MANIFEST = having(
         "files": _Hashes,
     }
 )
-_TRAINING = having(
+_RUN = having(
     {
         "scale": Text,
         "method": Text,
@@ -68,6 +68,12 @@ _TRAINING = having(
         "steps": _Positive,
         "batch": _Positive,
         "model": having({"sha256": _Hashes}),
+    },
+    {"rate": Number},
+)
+_TRAINING = having(
+    {
+        "run": _RUN,
         "identity": Text,
         "sha256": Annotated[_Hashes, Field(min_length=1)],
         "parameters": _Positive,
@@ -81,13 +87,14 @@ _TRAINING = having(
             }
         ),
         "ran_on": dict[str, Any],
-    },
-    {"rate": Number},
+    }
 )
 
 
 def training(folder: Path) -> dict | None:
     """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Until November 2026 it was flat: what stood before its identity was the run.
 
     Raises:
         InputError: the training.json is not what experiments.finetune wrote.
@@ -97,8 +104,11 @@ def training(folder: Path) -> dict | None:
         return None
     anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
     facts = files.read_json(file, anew)
+    if "run" not in facts and "identity" in facts:
+        names = list(facts)[: list(facts).index("identity")]
+        facts = {"run": {name: facts.pop(name) for name in names}, **facts}
     schema.check(facts, _TRAINING, str(file), anew)
-    if facts["identity"] != records.identity(**records.asked(facts)):
+    if facts["identity"] != records.identity(**facts["run"]):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
     return facts
 
@@ -225,7 +235,7 @@ class Output:
             )
         if facts["identity"] != records.identity(**self.settings):
             # the wanted run may lack what the present one states
-            differing = records.difference(facts, self.settings) or "another identity"
+            differing = records.difference(facts["run"], self.settings) or "another identity"
             raise InputError(
                 f"{self.path} is a run with {differing}; give another --output, or remove it."
             )
@@ -314,7 +324,7 @@ class Output:
         extend.export(model, finished, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         stated = {
-            **self.settings,
+            "run": self.settings,
             "identity": records.identity(**self.settings),
             **facts,
             "sha256": kit_checkpoint.weight_hashes(finished),

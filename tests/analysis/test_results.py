@@ -6,6 +6,7 @@ from analysis import results
 from analysis.results import NotMeasured, Results, models
 from analysis.scores import Score
 from core.errors import InputError
+from tests.models import checkpoint, fine_tuned
 
 
 def test_a_model_is_its_folder(recorder):
@@ -37,7 +38,7 @@ def test_a_checkpoints_path_names_the_records_that_experiments_make_of_it(tmp_pa
     monkeypatch.setattr(results, "OWN", tmp_path)
     tuned = tmp_path / "mine" / "run"
     tuned.mkdir(parents=True)
-    (tuned / "training.json").write_text('{"scale": "tiny"}')
+    fine_tuned(checkpoint(tuned), scale="tiny")
     monkeypatch.chdir(tuned)
     for model, name in (
         (f"{tuned.parent}/", "mine"),

@@ -97,6 +97,8 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, results,
     run = found["run"]
     assert (run["method"], run["factor"]) == ("yarn", 4.0)
     assert found["base"] == {"model.safetensors": "def"}
-    settings = records.identity(**records.asked(training) | {"seed": None})
-    stated = {key: training[key] for key in ("identity", "seed", "steps", "length")}
+    trained = training["run"]
+    settings = records.identity(**trained | {"seed": None})
+    stated = {key: trained[key] for key in ("seed", "steps", "length")}
+    stated["identity"] = training["identity"]
     assert run["training"] == stated | {"settings": settings}

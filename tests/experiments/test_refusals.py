@@ -200,7 +200,10 @@ def test_what_ends_an_answer(refused, model, content):
 )
 def test_training_json_of_no_fine_tune_or_of_other_weights(refused, model, change):
     facts = fine_tuned(model)
-    content = [] if change is None else facts | change
+    content = []
+    if change is not None:
+        of_run = {key: value for key, value in change.items() if key in facts["run"]}
+        content = facts | change | {"run": facts["run"] | of_run}
     (model / "training.json").write_text(json.dumps(content))
     refused(PASSKEY, "--model", model)
 

@@ -66,7 +66,7 @@ def served_name(base: Checkpoint, method: str | None, factor: float, options: di
         "method": method,
         "factor": factor,
         "options": records.stated_options(method, options),
-        "training": base.training or {},
+        "training": base.training["run"] if base.training else {},
     }
     name = records.run_of(run)
     if not base.extension:
