@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, library
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -67,7 +67,7 @@ def _compiled() -> None:
 
     source = Path(__file__).with_suffix(".cpp")
     load("dprope_attention", [str(source)], extra_cflags=FLAGS, is_python_module=False)
-    torch.library.register_autograd("dprope::attention", _backward, setup_context=_remember)
+    library.register_autograd("dprope::attention", _backward, setup_context=_remember)
 
 
 def _remember(ctx, inputs: tuple, output: tuple) -> None:

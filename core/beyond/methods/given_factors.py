@@ -13,9 +13,12 @@ from ...angles import real_array
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.registry import METHODS, register
+from ...schema import Number, check, having
 from .published_rules import divide, longrope_temperature
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
+# of factors that were learned
+_RECORD = having({"run": having({"factor": Number}), "scores": having({})})
 _LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors
 
 
@@ -66,7 +69,7 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
         raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
     if isinstance(content, dict) and {"run", "scores"} <= content.keys():
-        # a record of factors that were learned
+        check(content, _RECORD, str(file), remedy)
         content = {**content["scores"], "factor": content["run"]["factor"]}
     if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
         raise InputError(

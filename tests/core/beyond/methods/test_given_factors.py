@@ -22,6 +22,7 @@ BY = np.linspace(1, 3, 8).tolist()
         (BY, math.sqrt(1 + math.log(2) / math.log(128))),
         ({"factors": BY, "attention_factor": 1.25, "whatever": None}, 1.25),
         ({"long_factor": BY, "attention_factor": 1.25}, 1.25),
+        ({"run": {"factor": 2}, "scores": {"factors": BY, "attention_factor": 1.25}}, 1.25),
     ],
 )
 def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_factor):
@@ -44,6 +45,10 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
         (json.dumps([0.0] * 64), "from 0.001"),
         (json.dumps([1.0] * 63 + ["a"]), "finite numbers"),
         (json.dumps({"factors": [1.0] * 64, "attention_factor": -1}), "attention factor"),
+        ('{"run": [], "scores": {}}', "run in .*f.json is"),
+        ('{"run": {"factor": 2}, "scores": 3}', "scores in .*f.json is 3"),
+        ('{"run": {}, "scores": {"factors": [1]}}', "does not say run.factor"),
+        ('{"run": {"factor": 4}, "scores": {"factors": [1]}}', "are for s = 4"),
     ],
 )
 def test_bad_files_of_factors_are_refused(tmp_path, content, says):
