@@ -23,6 +23,7 @@ from core import rope
 from core.discovery import later
 from core.errors import InputError, check_texts
 from core.files import read_json
+from core.schema import Text, check, having
 from eval import special_tokens
 from experiments.kit import command_line
 
@@ -122,6 +123,11 @@ def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:
     return {"bos": True} if bos else {}
 
 
+# of a file of factors that states what they were learned from
+_READ = list[having({"title": Text, "sha256": Text})]
+_LEARNED = having({}, {"data_facts": having({}, {"books": _READ})})
+
+
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
     if arguments.texts:
@@ -145,8 +151,11 @@ def scored(experiment) -> list[Book]:
     for method, options in [] if base.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
             if path.suffix == ".json":
-                facts = read_json(path, "give a file that is whole", (dict, list))
-                learned[str(path)] = facts if isinstance(facts, dict) else {}
+                remedy = "give a file that is whole"
+                facts = read_json(path, remedy, (dict, list))
+                if isinstance(facts, dict):
+                    check(facts, _LEARNED, str(path), remedy)
+                    learned[str(path)] = facts
     known = hashes(books)
     for name, facts in learned.items():
         for book in facts.get("data_facts", {}).get("books", ()):

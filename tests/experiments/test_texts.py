@@ -1,7 +1,10 @@
 """Texts as editors on Windows write them, and those that a model was trained on."""
 
+import json
+
 import pyarrow
 import pyarrow.parquet
+import pytest
 
 from experiments.kit import texts
 from experiments.kit.texts import Book
@@ -35,6 +38,15 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusa
     line = ["--model", tmp_path / "tuned", "--texts", tmp_path / "plain.txt"]
     said = refusal("perplexity --lengths 128", *line, "--results", tmp_path / "results")
     assert "was trained on" in said
+
+
+@pytest.mark.parametrize("stated", [5, None, {"books": [1]}, {"books": [{"title": "a"}]}])
+def test_a_file_of_factors_that_cannot_say_what_it_read_is_refused(refusal, tmp_path, stated):
+    file = tmp_path / "factors.json"
+    file.write_text(json.dumps({"factors": [1.5] * 32, "data_facts": stated}))
+    line = ["--file", file, "--results", tmp_path / "results"]
+    said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
+    assert "data_facts" in said and str(file) in said
 
 
 def test_books_are_whole_and_free_of_the_licence_text():
