@@ -37,16 +37,12 @@ def default_of(option: str) -> Any:
 
 @dataclass(frozen=True)
 class Setting:
-    """A method, its given options, the scaling factor s, and the learning rate of a fine-tune that
-    was given one.
-
-    A method of None is a model as it is.
-    """
+    """A method, its given options, and the scaling factor s; a method of None is a model as it
+    is."""
 
     method: str | None
     options: tuple[tuple[str, Any], ...] = ()
     factor: float = 1.0
-    rate: float | None = None
 
     @classmethod
     def of(cls, run: Mapping) -> Setting:
@@ -55,8 +51,7 @@ class Setting:
         options = {
             name: tuple(value) if isinstance(value, list) else value for name, value in entries
         }
-        rate = run.get("training", {}).get("rate")
-        return cls(run["method"], tuple(sorted(options.items())), float(run["factor"]), rate)
+        return cls(run["method"], tuple(sorted(options.items())), float(run["factor"]))
 
     def option(self, name: str, default: Any = None) -> Any:
         """An option's value if it was given, else `default`."""
@@ -81,12 +76,8 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The name in tables, figures and pages: the method's title, and the options and the rate
-        that set it apart."""
-        return self._unrated if self.rate is None else f"{self._unrated}, rate {self.rate:g}"
-
-    @property
-    def _unrated(self) -> str:
+        """The name in tables, figures and pages: the method's title, and the options that set it
+        apart."""
         if self.method is None:
             return AS_IT_IS
         method = methods().get(self.method)
@@ -115,7 +106,6 @@ class Setting:
             options.get("intervals", 0),
             len(rest),
             str(rest),
-            self.rate or 0,
         )
         return index, self.factor, *given
 

@@ -102,10 +102,7 @@ class FineTune(Experiment):
             "sequences per device at a time (default on one GPU: as many as fit in its memory)"
         )
         option(group, "--device-batch", count, "N", fitting)
-        rate = (
-            "learning rate, constant without warm-up; one that is not the default is in the "
-            "run's name"
-        )
+        rate = "learning rate, constant without warm-up"
         option(group, "--learning-rate", number, "RATE", rate)
         dtype = (
             "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
@@ -145,8 +142,7 @@ class FineTune(Experiment):
             raise InputError(
                 "a sequence of one token has nothing to predict; give a longer --length."
             )
-        rate = self.default.other_rate(given.learning_rate)
-        name = records.run_name(method, self.factor, options, given.seed, rate)
+        name = records.run_name(method, self.factor, options, given.seed)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}")
@@ -164,7 +160,7 @@ class FineTune(Experiment):
         # refuses a batch that cannot be divided
         budget.device_batch(training, processes.expected())
         corpus = training_text.Corpus(training.corpus)
-        facts = self.settings_of_run(method, options, rate, training, steps, corpus)
+        facts = self.settings_of_run(method, options, training, steps, corpus)
         output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, facts, given.replace)
@@ -230,16 +226,12 @@ class FineTune(Experiment):
         self,
         method: str,
         options: dict,
-        rate: float | None,
         training: Training,
         steps: int,
         corpus: Corpus,
     ) -> dict:
         """All that decides the result, as a file states it and in this order: a run's identity is
         its hash, and its manifest, training.json and record repeat it.
-
-        Args:
-            rate: a learning rate that is in the run's name.
         """
         settings = dataclasses.asdict(training)
         configuration = self.base.config.to_dict()
@@ -250,7 +242,6 @@ class FineTune(Experiment):
             "factor": float(self.factor),
             "options": options,
             "seed": self.arguments.seed,
-            **({"rate": rate} if rate else {}),
             "length": self.length,
             "steps": steps,
             **{name: settings[name] for name in settings if name not in _FREE},
@@ -269,7 +260,7 @@ class FineTune(Experiment):
     def of_suite(self, name: str) -> bool:
         """Whether the model's suite trains the run of this name, with all other settings as they
         are here."""
-        changed = ("corpus", "steps", "length", "batch", "dtype", "bos")
+        changed = ("corpus", "steps", "length", "batch", "learning_rate", "dtype", "bos")
         if any(getattr(self.arguments, option) is not None for option in changed):
             return False
         return name in suite.names(self.base.folder, self.base.origin)

@@ -105,8 +105,6 @@ def _lines(
     trained: bool = False,
 ) -> Iterator[dict]:
     options = [f"{name}={value}" for name, value in setting.options]
-    if setting.rate:
-        options.append(f"rate={setting.rate}")
     for metric, score in scores.items():
         if score is not None:
             yield {

@@ -43,7 +43,7 @@ def gaps(results: Results) -> list[Gap]:
     folder = results.folder / results.name
     alike: dict[tuple, list[Record]] = {}
     for record in map(read, sorted(folder.rglob("finetune/*.json"))):
-        if record.run["length"] > results.context_length and "rate" not in record.run:
+        if record.run["length"] > results.context_length:
             key = tuple(record.run[name] for name in _ALIKE)
             alike.setdefault(key, []).append(record)
     found = []

@@ -25,6 +25,7 @@ CLAIMS = (
         where="abstract, section 5.1",
         takes=_GEOMETRY,
         states=statements.least_disturbance,
+        on_test_bed=True,
     ),
     Claim(
         key="less_is_better",
@@ -127,6 +128,7 @@ CLAIMS = (
         where="appendix B.2",
         takes=_TIMES,
         states=statements.time,
+        on_test_bed=True,
     ),
     Claim(
         key="clex_time",
@@ -134,5 +136,6 @@ CLAIMS = (
         where="appendix B.2",
         takes=_TIMES,
         states=statements.clex_time,
+        on_test_bed=True,
     ),
 )

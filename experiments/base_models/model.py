@@ -54,10 +54,6 @@ class Training:
     save_every: int = 50
     corpus: str = "hub"
 
-    def other_rate(self, rate: float | None) -> float | None:
-        """A learning rate that was given, if it is not this one; a run's name then states it."""
-        return None if rate == self.learning_rate else rate
-
 
 @dataclass(frozen=True)
 class BaseModel:

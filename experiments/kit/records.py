@@ -75,11 +75,9 @@ _ON_GPU = (
 )
 
 
-def run_name(
-    method: str, factor: float, options: dict, seed: int | None = None, rate: float | None = None
-) -> str:
+def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
     """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's
-    seed and given rate.
+    seed.
 
     An option that is a path appears with its last part only.
     """
@@ -90,21 +88,16 @@ def run_name(
         )
         parts.append(f"{key.replace('_', '-')}={short}")
     parts.append(f"s={factor:g}")
-    parts += [] if seed is None else [f"seed={seed}"]
-    return "_".join(parts if rate is None else [*parts, f"rate={rate:g}"])
+    if seed is not None:
+        parts.append(f"seed={seed}")
+    return "_".join(parts)
 
 
 def run_of(run: dict) -> str:
     """The name of a run, with which its record's file name begins; the rest says on what it was
     measured."""
-    training = run.get("training", {})
-    return run_name(
-        run["method"],
-        run["factor"],
-        run["options"],
-        training.get("seed"),
-        training.get("rate"),
-    )
+    seed = run.get("training", {}).get("seed")
+    return run_name(run["method"], run["factor"], run["options"], seed)
 
 
 def identity(**parts) -> str:

@@ -122,27 +122,21 @@ class Suite:
         factor: float,
         seed: int,
         experiments: Iterable[str],
-        learning_rate: float | None = None,
     ) -> Chain:
         """The chain that fine-tunes the base model and measures the result; empty if nothing is
         measured."""
         method, options = setting
-        rate = self.model.training.other_rate(learning_rate)
-        output = self.checkpoint(setting, factor, seed, rate)
+        output = self.checkpoint(setting, factor, seed)
         commands = self._measuring(experiments, {"model": output}, method, factor)
         if commands:
             run = {"model": self.name, "method": method, "factor": factor, **options, "seed": seed}
-            if learning_rate is not None:
-                run["learning_rate"] = learning_rate
             commands.insert(0, self._command("finetune", run | {"output": output}, factor))
         return Chain(Path(output).name, commands)
 
-    def checkpoint(
-        self, setting: Setting, factor: float, seed: int, rate: float | None = None
-    ) -> str:
+    def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:
         """Where the result of a fine-tune goes."""
         method, options = setting
-        run = records.run_name(method, factor, options, seed, rate)
+        run = records.run_name(method, factor, options, seed)
         return str(self.output / "checkpoints" / run)
 
     def distinct(

@@ -68,8 +68,7 @@ _RUN = having(
         "steps": _Positive,
         "batch": _Positive,
         "model": having({"sha256": _Hashes}),
-    },
-    {"rate": Number},
+    }
 )
 _TRAINING = having(
     {

@@ -42,7 +42,7 @@ def name_curves(
         for name in names
     ]
     # of its lines, as a share of the axes' height
-    sizes = [8.5 * (1 + text.count("\n")) / height for text in texts]
+    sizes = [9 * (1 + text.count("\n")) / height for text in texts]
     most = 1 + sizes[-1] / 2 if sizes else 1
     places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):

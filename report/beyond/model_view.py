@@ -2,7 +2,6 @@
 factors."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +32,6 @@ class View(model_view.View):
     def offered(self) -> dict[str, object]:
         return super().offered() | {
             "best": self.best,
-            "by_rate": self.by_rate,
             "by_training": self.by_training,
             "decision": self.decision,
             "fine_tuned": self.fine_tuned,
@@ -65,34 +63,6 @@ class View(model_view.View):
         by book (nats)."""
         rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
-
-    def by_rate(self) -> dict[str, dict[float, float]]:
-        """By method and learning rate, 0 without training: the loss beyond L on the books that
-        rates were picked on."""
-        folder = self.results.folder / self.results.name / BEYOND / "rates"
-        losses = {}
-        tuned = [
-            read(file)
-            for file in (self.results.folder / self.results.name).rglob("finetune/*.json")
-        ]
-        rates = {run.identity: run.run["learning_rate"] for run in tuned}
-        scored = {file: read(file) for file in sorted(folder.glob("loss_by_position/*.json"))}
-        for file, run in scored.items():
-            setting = replace(Setting.of(run.run), rate=None)
-            identity = run.training and run.training.get("identity")
-            rate = rates.get(identity, 0.0)
-            of_method = losses.setdefault(setting.name, {})
-            if (
-                (identity and not rate)
-                or rate in of_method
-                or run.alike != next(iter(scored.values())).alike
-            ):
-                raise InputError(
-                    f"{file} is of other books, of a second fine-tune at its rate, or of none; "
-                    f"remove it."
-                )
-            of_method[rate] = loss_by_position.level(Row(setting, (run,))).mean
-        return losses
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""

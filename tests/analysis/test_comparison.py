@@ -35,18 +35,6 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
     (tuned,), (plain,) = (compared(results, "open_llm", trained).rows for trained in (True, False))
     assert tuned.seeds == (0, 1) and tuned.scores(metrics.open_llm)["MMLU"].mean == 20.5
     recorder.add(
-        "open_llm",
-        "pi",
-        {"tasks": {"mmlu": score(40)}},
-        seed=2,
-        training={"settings": "other", "rate": 1e-5},
-    )
-    rows = compared(recorder.results(), "open_llm", trained=True).rows
-    assert [(row.setting.name, row.seeds) for row in rows] == [
-        ("PI", (0, 1)),
-        ("PI, rate 1e-05", (2,)),
-    ]
-    recorder.add(
         "open_llm", "pi", {"tasks": {"mmlu": score(40)}}, seed=2, training={"settings": "other"}
     )
     with pytest.raises(InputError, match="different settings"):

@@ -22,9 +22,6 @@ def test_names_and_identities_tell_runs_apart():
     assert records.run_name("dprope", 2, options) == "dprope_intervals=90_n-hat=80_s=2"
     tuned = {"method": "pi", "factor": 4.0, "options": {}, "training": {"seed": 3}}
     assert records.run_of(tuned) == records.run_name("pi", 4, {}, 3) == "pi_s=4_seed=3"
-    tuned["training"]["rate"] = 1e-5  # a learning rate that was given
-    name = records.run_name("pi", 4, {}, 3, 1e-5)
-    assert records.run_of(tuned) == name == "pi_s=4_seed=3_rate=1e-05"
     assert records.identity(a=1, b=2) == records.identity(b=2, a=1) != records.identity(a=1, b=3)
 
 

@@ -4,16 +4,13 @@ from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors
 from experiments.suites.suite import Chain, Suite
-from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, trained_settings
+from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS
 
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
 # before its fine-tune.
 RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
 WITHOUT_TEMPERATURE = ("yarn", {"attention_factor": 1.0})
-# The learning rates at which books are compared: of the least loss beyond L on eight other books,
-# at s = 2. PI has the one that all methods have in the paper's tables.
-RATES = {"yarn": 3e-6, "dprope": 1e-5, "clex": 3e-6}
 
 OPTIONS = {
     # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
@@ -30,9 +27,6 @@ POSITIONS = ["loss_by_position"]
 def trained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for seed in suite.seeds(SEEDS):
-            for setting in trained_settings(factor):
-                rate = RATES.get(setting[0])
-                yield suite.fine_tuned(setting, factor, seed, POSITIONS, learning_rate=rate)
             yield suite.fine_tuned(covering(suite, factor), factor, seed, EVALUATIONS)
 
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from analysis import published
-from analysis.claims.statement import CERTAIN, EXACT, NONE, Statement, overall
+from analysis.claims import CLAIMS
+from analysis.claims.statement import CERTAIN, EXACT, NONE, TEST_BED, Statement, overall
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
 from eval.intervals import accuracy_interval
@@ -139,6 +140,16 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
     for record in claimed.records.values():
         record["run"]["benchmark"] = "a miniature"
     assert claimed.outcome(experiment) == (NONE, [])
+
+
+def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed):
+    claimed.ruler("yarn", {1024: 50, 2048: 50})
+    claimed.ruler("dprope", {1024: 60, 2048: 60}, options=PAPERS)
+    decided = {
+        name: {claim.key for claim in CLAIMS if claim.statements(claimed.results(name))}
+        for name in ("mine", TEST_BED)
+    }
+    assert decided == {"mine": {"least_disturbance", "ruler"}, TEST_BED: {"least_disturbance"}}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     training = facts(folder)
     assert AutoTokenizer.from_pretrained(folder).model_max_length == 64
     assert not (tmp_path / "out.unfinished").exists()
-    file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5_rate=0.01.json"
+    file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
     record = json.loads(file.read_text())
     assert record["identity"] == training["identity"]
     scores = {"losses": training["losses"], "final_loss": training["losses"][-1], "tokens": 512}
