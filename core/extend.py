@@ -13,14 +13,8 @@ from . import clex, files, rope
 from .errors import InputError, in_one_line
 from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
-from .huggingface.embedding import (
-    apply_scaling,
-    difference,
-    rope_geometry,
-    rotary_modules,
-    rotates_by,
-)
-from .huggingface.rotation import skeleton, weightless
+from .huggingface.embedding import apply_scaling, difference, rope_geometry, rotates_by
+from .huggingface.rotation import rotary_module, skeleton, weightless
 from .rope import scale
 
 _IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
@@ -101,7 +95,8 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
     scaling = scale(geometry, method, extension["factor"], **options)
-    if not all(rotates_by(rotary, config, scaling) for _, _, rotary in rotary_modules(model)):
+    _, _, rotary = rotary_module(model)
+    if not rotates_by(rotary, config, scaling):
         raise InputError(
             f"the configuration states that {type(model).__name__} was extended by {method} "
             f"(s = {extension['factor']:g}), and it rotates otherwise; extend the original model "
@@ -229,29 +224,20 @@ def _check_weights(model: PreTrainedModel) -> None:
 
 
 def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:
-    """Write the model's configuration, with the keys of transformers 4 where the class still reads
-    it rightly.
+    """Write the model's configuration, and fail now rather than at the next load if a load would
+    make something else of it.
 
     Args:
         before: as for :func:`configuration.write`.
     """
-    original = (directory / "config.json").read_bytes()
-    for older in (True, False):
-        (directory / "config.json").write_bytes(original)
-        configuration.write(directory, model.config, before, older)
-        if (wrong := _unlike(model, directory)) is None:
-            return
-    raise InputError(
-        f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give another "
-        f"model."
-    )
-
-
-def _unlike(model: PreTrainedModel, directory: Path) -> str | None:
-    """What the configuration in `directory` makes differently, to fail now rather than at the next
-    load; or None."""
+    configuration.write(directory, model.config, before)
     try:
-        rebuilt = skeleton(AutoConfig.from_pretrained(directory, trust_remote_code=False), model)
-        return difference(model, rebuilt)
+        config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+        wrong = difference(model, skeleton(config))
     except Exception as error:  # a class that does not know the keys may raise anything
-        return in_one_line(error)
+        wrong = in_one_line(error)
+    if wrong:
+        raise InputError(
+            f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give "
+            f"another model."
+        )

@@ -6,14 +6,31 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    create_model,
+)
 
 from .errors import InputError, in_one_line
 
 Schema = type[BaseModel]
+
+
+def _encodable(text: str) -> str:
+    """The text; UnicodeEncodeError if it holds half of a surrogate pair, which no file of UTF-8
+    can."""
+    text.encode()
+    return text
+
+
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-Text = Annotated[str, Field(strict=True)]
+Text = Annotated[str, Field(strict=True), AfterValidator(_encodable)]
 Truth = StrictBool
 # pydantic's names of JSON's types
 _PLAIN = {

@@ -135,14 +135,15 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
             )
         return _decode_rows(model, read.past_key_values, read.logits[:, -1], batch)
     longest = max(len(request.prompt) for request in batch)
-    rows = Rows(model, len(batch), longest + max(request.max_new_tokens for request in batch))
+    capacity = longest + max(request.max_new_tokens for request in batch)
+    rows = Cache(layers=reserved(model, capacity))
     first: list[torch.Tensor] = []
     for length, group in groupby([request.prompt for request in batch], len):
         prompts = list(group)
         at_once = max(TOGETHER // length, 1) if prefix.whole else 1
         for start in range(0, len(prompts), at_once):
             logits = prefix.prefill(prompts[start : start + at_once])
-            rows.take(len(first), longest, prefix.cache)
+            _take(rows, len(batch), len(first), longest, prefix.cache)
             first += logits
     return _decode_rows(model, rows, torch.stack(first), batch)
 
@@ -181,7 +182,7 @@ def _decode_rows(
         if not kept:
             return [(request.key, tokens) for request, tokens in zip(batch, continuations)]
         if len(kept) < len(alive):
-            rows.keep(kept)
+            _keep(rows, kept)
             lengths = lengths[kept]
             mask = mask[kept]
             alive = [alive[row] for row in kept]
@@ -299,32 +300,33 @@ def reserved(model: PreTrainedModel, capacity: int) -> list[Reserved]:
     return [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
 
 
-class Rows(Cache):
-    """The cache of a batch: one row per request; all prompts end at the same column."""
+def _take(rows: Cache, count: int, row: int, end: int, prefix: Cache) -> None:
+    """Copy prefilled prompts into the cache of a batch.
 
-    def __init__(self, model: PreTrainedModel, rows: int, capacity: int) -> None:
-        super().__init__(layers=reserved(model, capacity))
-        self.rows = rows
-
-    def take(self, row: int, end: int, prefix: Cache) -> None:
-        """Copy prefilled prompts into rows from `row` on, their last tokens at column end − 1."""
-        for layer, source in zip(self.layers, prefix.layers):
-            if not layer.is_initialized:
-                layer.lazy_initialization(
-                    *(x[:1].expand(self.rows, -1, -1, -1) for x in (source.keys, source.values))
-                )
-                for reserved in layer._all:
-                    reserved[:, :, :end] = 0  # padding is masked, but must be finite
-                layer.show(end)
-            for reserved, new in zip(layer._all, (source.keys, source.values)):
-                reserved[row : row + len(new), :, end - new.shape[2] : end] = new
-
-    def keep(self, rows: list[int]) -> None:
-        """Keep these rows and drop the others, which are done."""
-        for layer in self.layers:
-            end = layer.get_seq_length()
-            layer._all = [x[rows] for x in layer._all]
+    Args:
+        rows: the batch's cache, with a row for each of `count` requests.
+        row: the first of the rows to fill.
+        end: the prompts' last tokens are at column end − 1, where those of all rows are.
+        prefix: holds the prompts.
+    """
+    for layer, source in zip(rows.layers, prefix.layers):
+        if not layer.is_initialized:
+            layer.lazy_initialization(
+                *(x[:1].expand(count, -1, -1, -1) for x in (source.keys, source.values))
+            )
+            for reserved in layer._all:
+                reserved[:, :, :end] = 0  # padding is masked, but must be finite
             layer.show(end)
+        for reserved, new in zip(layer._all, (source.keys, source.values)):
+            reserved[row : row + len(new), :, end - new.shape[2] : end] = new
+
+
+def _keep(rows: Cache, kept: list[int]) -> None:
+    """Keep these rows of a batch's cache and drop the others, which are done."""
+    for layer in rows.layers:
+        end = layer.get_seq_length()
+        layer._all = [x[kept] for x in layer._all]
+        layer.show(end)
 
 
 def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:

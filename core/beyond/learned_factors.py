@@ -23,7 +23,7 @@ from .. import clex
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import layer_type, text_config
-from ..huggingface.embedding import rotary_modules
+from ..huggingface.rotation import rotary_module
 
 # How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention
 # factor _ATTENTION.
@@ -134,20 +134,15 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     """
     clex.remove(model)
     model.requires_grad_(False)
-    modules = rotary_modules(model)
+    parent, name, stock = rotary_module(model)
     layers = layer_type(text_config(model.config))
-    learned = [
-        (parent, name, LearnedRotaryEmbedding(stock, factors, layers))
-        for parent, name, stock in modules
-    ]
-    for parent, name, rotary in learned:
-        _check(rotary, layers, next(rotary.stock.buffers()).device)
-        setattr(parent, name, rotary)
+    learned = LearnedRotaryEmbedding(stock, factors, layers)
+    _check(learned, layers, next(stock.buffers()).device)
+    setattr(parent, name, learned)
     try:
         yield
     finally:
-        for parent, name, stock in modules:
-            setattr(parent, name, stock)
+        setattr(parent, name, stock)
 
 
 def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.device) -> None:

@@ -32,8 +32,9 @@ from .. import files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import EXTENSION, text_config
-from ..huggingface.embedding import apply_scaling, rope_geometry, rotary_modules
-from .rotary import ClexRotaryEmbedding, Draw, cos_sin
+from ..huggingface.embedding import apply_scaling, rope_geometry
+from ..huggingface.rotation import rotary_module
+from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draw, cos_sin
 
 FILE = "clex.safetensors"
 _TRAIN = "train them with `python -m experiments.finetune --model MODEL --method clex`"
@@ -59,16 +60,16 @@ def install(
         InputError: the weights are missing or belong to another geometry, the model's embedding is
             unlike Llama's, or the factor is too large.
     """
-    stock = [rotary for _, _, rotary in rotary_modules(model)]
-    if len(stock) != 1 or not _is_llama_style(stock[0]):
+    _, _, stock = rotary_module(model)
+    if not _is_llama_style(stock):
         raise InputError(
             f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX "
             f"needs."
         )
-    rotary = ClexRotaryEmbedding(stock[0], geometry) if weights is None else read(weights, geometry)
+    rotary = ClexRotaryEmbedding(stock, geometry) if weights is None else read(weights, geometry)
     apply_scaling(model, geometry, rotary.scaling(factor), factor)
     remove(model)
-    ((parent, name, rotary.stock),) = rotary_modules(model)
+    parent, name, rotary.stock = rotary_module(model)
     setattr(parent, name, rotary.to(model.device).train(model.training))
     return model
 
@@ -204,7 +205,7 @@ def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     }
     # All metadata in one entry: safetensors writes several in arbitrary order, and equal weights
     # should be equal files.
-    trained_for = {"max_factor": rotary.max_factor, "geometry": rotary.geometry.to_dict()}
+    trained_for = {"max_factor": MAX_FACTOR, "geometry": rotary.geometry.to_dict()}
     return files.write(
         Path(directory) / FILE,
         safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)}),
@@ -227,7 +228,6 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
             down = tensors.get_tensor("down")
             trained_for = json.loads(tensors.metadata()["trained_for"])
         trained = RopeGeometry(**trained_for["geometry"])
-        max_factor = int(trained_for["max_factor"])
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
         raise InputError(
             f"{file} does not hold CLEX weights as core.clex.save writes them ({error})."
@@ -237,9 +237,7 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
             f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has "
             f"{_words(geometry)}; give weights that were trained from the same model."
         )
-    rotary = ClexRotaryEmbedding(
-        nn.Identity(), geometry, max_factor, amplification=len(up) // geometry.head_dim
-    )
+    rotary = ClexRotaryEmbedding(nn.Identity(), geometry)
     rotary.up.data = up
     rotary.down.data = down
     return rotary

@@ -24,7 +24,7 @@ import math
 import numpy as np
 import torch
 
-from ..errors import InputError, check_number
+from ..errors import InputError
 from ..geometry import RopeGeometry
 
 STEP = 0.01
@@ -43,19 +43,11 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         t: the scaling factor, at least 1; at 1 the result is the pre-trained θ.
 
     Raises:
-        InputError: the geometry has a single pair, for which NTK-aware scaling is not defined; the
-            matrices have other shapes; or t is below 1.
+        InputError: the geometry has a single pair, for which NTK-aware scaling is not defined.
     """
-    check_number(t, "the scaling factor t", least=1)
     if geometry.pairs < 2:
         raise InputError(
             "CLEX needs at least two pairs; this model rotates one. Use another method."
-        )
-    if up.ndim != 2 or up.shape[1] != geometry.pairs or down.shape != up.shape[::-1]:
-        shapes = f"{tuple(up.shape)} and {tuple(down.shape)}"
-        raise InputError(
-            f"the matrices have the shapes {shapes}; give those of a model with {geometry.pairs} "
-            f"pairs."
         )
     up = up.cpu().double()
     down = down.cpu().double()

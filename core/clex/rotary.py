@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from . import ode
 
-MAX_FACTOR = 16
+MAX_FACTOR = 16  # the largest t, in training and in evaluation
 Draw = tuple[int, torch.Tensor]  # t, and a sample's positions
 
 
@@ -25,30 +25,21 @@ class ClexRotaryEmbedding(nn.Module):
     Attributes:
         stock: the embedding it replaces, at one fixed factor; a load without this repository
             computes with it.
-        up, down: W_up [λd, d/2] and W_down [d/2, λd]; they stay float32 when the model is cast,
+        up, down: W_up [d, d/2] and W_down [d/2, d]; they stay float32 when the model is cast,
             unless :func:`core.clex.narrow` casts them. W_down starts at zero, so the scale starts
             as NTK-aware scaling.
-        max_factor: the largest t, in training and in evaluation.
         pinned: the t of every forward pass in evaluation; None to take it from the length.
         drawn: from the length of a training pass to a draw for every row of it. None for one draw
             per pass, from torch's global generator.
     """
 
-    def __init__(
-        self,
-        stock: nn.Module,
-        geometry: RopeGeometry,
-        max_factor: int = MAX_FACTOR,
-        amplification: int = 1,
-    ) -> None:
+    def __init__(self, stock: nn.Module, geometry: RopeGeometry) -> None:
         super().__init__()
-        hidden = amplification * geometry.head_dim
         self.stock = stock
         self.geometry = geometry
-        self.max_factor = int(max_factor)
-        self.up = nn.Parameter(torch.empty(hidden, geometry.pairs))
-        self.down = nn.Parameter(torch.zeros(geometry.pairs, hidden))
-        # The authors store W_up transposed, so that the Kaiming bound is 1/√(λd).
+        self.up = nn.Parameter(torch.empty(geometry.head_dim, geometry.pairs))
+        self.down = nn.Parameter(torch.zeros(geometry.pairs, geometry.head_dim))
+        # The authors store W_up transposed, so that the Kaiming bound is 1/√d.
         nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
         self.pinned: int | None = None
         self.drawn: Callable[[int], list[Draw]] | None = None
@@ -74,7 +65,7 @@ class ClexRotaryEmbedding(nn.Module):
         return cos.to(x.dtype), sin.to(x.dtype)
 
     def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
-        """t, uniform in 1 … max_factor, and positions that do not decrease, float32 [length].
+        """t, uniform in 1 … MAX_FACTOR, and positions that do not decrease, float32 [length].
 
         The first position is 0; a random subset of those up to t·length − 1 follows. For a sequence
         of k·L tokens they are divided by k, so that they stay below t·L. The last is ⌊t·length / k⌋
@@ -83,7 +74,7 @@ class ClexRotaryEmbedding(nn.Module):
         Args:
             generator: on the CPU; None for torch's global one.
         """
-        t = int(torch.randint(1, self.max_factor + 1, (), generator=generator))
+        t = int(torch.randint(1, MAX_FACTOR + 1, (), generator=generator))
         times = max(1, length // self.geometry.context_length)
         drawn = torch.randperm(max(t * length - 2, 0), generator=generator)[: max(length - 2, 0)]
         inner = (1 + drawn.sort().values).float() / times
@@ -91,8 +82,8 @@ class ClexRotaryEmbedding(nn.Module):
         return t, torch.cat([torch.zeros(1), inner, last])[:length]
 
     def factor_at(self, length: int) -> int:
-        """t = ⌈length / L⌉, at most max_factor."""
-        return min(max(1, math.ceil(length / self.geometry.context_length)), self.max_factor)
+        """t = ⌈length / L⌉, at most MAX_FACTOR."""
+        return min(max(1, math.ceil(length / self.geometry.context_length)), MAX_FACTOR)
 
     def for_length(self, length: int) -> dict[str, int]:
         """See :mod:`core.huggingface.rotation`."""
@@ -125,12 +116,11 @@ class ClexRotaryEmbedding(nn.Module):
 
     def scaling(self, factor: float) -> RopeScaling:
         """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds
-        max_factor."""
+        MAX_FACTOR."""
         t = math.ceil(factor - 1e-9)
-        if t > self.max_factor:
+        if t > MAX_FACTOR:
             raise InputError(
-                f"CLEX reaches a factor of at most {self.max_factor} here; {factor:g} was asked "
-                f"for."
+                f"CLEX reaches a factor of at most {MAX_FACTOR} here; {factor:g} was asked for."
             )
         with torch.no_grad():
             inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()

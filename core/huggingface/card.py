@@ -260,14 +260,12 @@ def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
     kind = parameters["rope_type"]
     architecture = _GGUF.get(config.model_type)
     if architecture is None or {kind, rope_parameters(before)["rope_type"]} - _FLAGS:
-        if "scaled" in getattr(config, EXTENSION):
-            return "# llama.cpp cannot serve this."
-        if config.model_type in _DIVISORS:
+        if config.model_type in _DIVISORS and "scaled" not in getattr(config, EXTENSION):
             return (
                 "# Its flags cannot say this; extend a GGUF file that was made without scaling "
                 "(python -m experiments.extend --model FILE.gguf --output NEW.gguf)."
             )
-        return "# llama.cpp cannot serve this; of files without scaling, yarn, pi and ntk it can."
+        return "# llama.cpp cannot serve this."
     flags = ["-c", longer, "--rope-freq-base", parameters["rope_theta"]]
     flags += ["--rope-scaling", "none" if kind == "default" else kind]
     flags += ["--rope-scale", parameters.get("factor", 1.0)]

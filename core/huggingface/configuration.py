@@ -157,7 +157,7 @@ def trained_length(config: PreTrainedConfig) -> int:
     Raises:
         InputError: the configuration states no length, several, or one that its RoPE does not
             scale to; or this RoPE cannot be extended: it does not rotate by fixed inverse
-            frequencies, queries are scaled by their position, or engines do not read it.
+            frequencies, attention is scaled beside it, or engines do not read it.
     """
     parameters = rope_parameters(config)
     length = getattr(config, "max_position_embeddings", None)
@@ -207,9 +207,10 @@ def _check_type(config: PreTrainedConfig, parameters: dict) -> None:
         reason = "it follows each prompt's length; remove the scaling from config.json first"
     elif kind not in _EXTENDED:
         reason = f"it is none of {', '.join(_EXTENDED)}; give another model"
-    elif "llama_4_scaling_beta" in parameters:
+    elif parameters.get("llama_4_scaling_beta") or parameters.get("mscale_all_dim"):
         reason = (
-            "queries are scaled by position beside it (llama_4_scaling_beta); give another model"
+            "attention is scaled beside it (llama_4_scaling_beta or mscale_all_dim); give another "
+            "model"
         )
     elif getattr(config, "dual_chunk_attention_config", None):
         reason = (
@@ -303,8 +304,8 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
 
     The type's original length k chooses between two lists of factors; here the lists are equal. k
     is L', because SGLang does not rotate the token at position k. Transformers reads
-    attention_factor; vLLM, SGLang and PhiMoE's class read the mscales, of which transformers warns
-    as of keys that it does not know.
+    attention_factor; vLLM and SGLang read the mscales, of which transformers warns as of keys that
+    it does not know.
     """
     attention_factor = float(scaling.attention_factor)
     factors = (geometry.of_base / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
@@ -333,9 +334,8 @@ def older_keys(config: PreTrainedConfig) -> dict:
         parameters = {"type": "longrope"} | {
             key: parameters[key] for key in ("short_factor", "long_factor")
         }
-    if (
-        config.model_type in ("olmo", "olmo2") and parameters["rope_type"] == "linear"
-    ):  # which take no other key
+    if config.model_type in ("olmo", "olmo2") and parameters["rope_type"] == "linear":
+        # which take no other key
         parameters = {"type": "linear", "factor": parameters["factor"]}
     keys["rope_scaling"] = None if parameters == {"rope_type": "default"} else parameters
     if layer_type(config):
@@ -346,10 +346,7 @@ def older_keys(config: PreTrainedConfig) -> dict:
 
 
 def write(
-    directory: Path,
-    config: PreTrainedConfig,
-    before: PreTrainedConfig | None = None,
-    older: bool = True,
+    directory: Path, config: PreTrainedConfig, before: PreTrainedConfig | None = None
 ) -> None:
     """Rewrite the JSON files of a checkpoint to match a configuration, under the keys that every
     engine reads.
@@ -360,7 +357,6 @@ def write(
         config: the model's configuration.
         before: the configuration that ``config.json`` still holds; None if the file already matches
             `config`.
-        older: also write the keys of transformers 4.
     """
     text = text_config(config)
     file = directory / "config.json"
@@ -374,11 +370,7 @@ def write(
         section.update(changes(before, config))
     longer = getattr(text, "max_position_embeddings", None)
     if getattr(text, "rope_parameters", None):
-        keys = older_keys(text)
-        section.update({"rope_parameters": text.rope_parameters} | keys)
-        if not older:  # the source's would be another statement of RoPE
-            for key in keys:
-                del section[key]
+        section.update({"rope_parameters": text.rope_parameters} | older_keys(text))
     extension = getattr(text, EXTENSION, None)
     pretrained = (
         extension["context_length"] if extension else None

@@ -31,7 +31,7 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import layers, skeleton
+from .rotation import buffer_name, rotary_module, skeleton
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -64,21 +64,18 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
                 "model again."
             )
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
-    rotaries = [rotary for _, _, rotary in rotary_modules(model)]
+    _, _, rotary = rotary_module(model)
     kind = layer_type(config)
-    pairs = rotaries[0].get_buffer(_buffer_name(kind)).numel()
+    pairs = rotary.get_buffer(buffer_name(kind)).numel()
     base = pretrained.get("rope_theta", math.nan)  # is refused
     scaled = pretrained.get("scaled", {})
     geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)
     if extension:
         return geometry
     if rope_type != "default":
-        geometry = _scaled(geometry, rope_type, rotaries[0], config)
+        geometry = _scaled(geometry, rope_type, rotary, config)
     # Each pass of longrope writes its buffers anew.
-    agree = rope_type == "longrope" or all(
-        _turns_by(rotary, kind, geometry.inv_freq) for rotary in rotaries
-    )
-    if not agree:
+    if rope_type != "longrope" and not _turns_by(rotary, kind, geometry.inv_freq):
         raise InputError(
             f"{name} rotates by other inverse frequencies than its configuration gives "
             f"({rope_type} RoPE with the base {base:g}); give the model as it was trained."
@@ -100,7 +97,7 @@ def _scaled(
     _cosines(
         fresh, kind, np.array([0, plain.context_length - 1])
     )  # longrope chooses its factors in a pass
-    inv_freq = fresh.get_buffer(_buffer_name(kind)).double().numpy()
+    inv_freq = fresh.get_buffer(buffer_name(kind)).double().numpy()
     attention_factor = getattr(fresh, _factor_name(kind))
     if not _computes(
         fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length
@@ -125,7 +122,7 @@ def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling
 
 def _turns_by(rotary: nn.Module, kind: str | None, inv_freq: np.ndarray) -> bool:
     """Whether an embedding has these θ_i, in bfloat16 (8 bits of mantissa) if it was cast."""
-    values = rotary.get_buffer(_buffer_name(kind))
+    values = rotary.get_buffer(buffer_name(kind))
     tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
     return np.allclose(values.double().cpu().numpy(), inv_freq, rtol=tolerance, atol=0)
 
@@ -137,7 +134,6 @@ def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
         InputError: as :func:`rope_geometry`, or no language model can be built from the
             configuration.
     """
-    rope_parameters(text_config(config))  # refused before a model is built
     return rope_geometry(skeleton(config))
 
 
@@ -150,14 +146,14 @@ def apply_scaling(
         InputError: the model's class cannot express the scaling; nothing is changed then.
     """
     config = text_config(model.config)
-    modules = rotary_modules(model)
+    parent, name, rotary = rotary_module(model)
     kind = layer_type(config)
     before = copy.deepcopy(vars(config))
     longer = round(geometry.context_length * factor)
     try:
         for form in forms(config, geometry, scaling, longer):
             scale_config(config, geometry, form, factor)
-            if rebuilt := _rebuilt(config, modules, scaling, longer):
+            if scaled := _rebuilt(config, rotary, scaling, longer):
                 break
         else:
             raise InputError(
@@ -168,27 +164,24 @@ def apply_scaling(
         vars(config).clear()
         vars(config).update(before)
         raise
-    for (parent, name, rotary), scaled in zip(modules, rebuilt):
-        # Declared plain, so that no pass chooses between two equal lists of factors and all run the
-        # same operators.
-        scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
-        setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
+    # Declared plain, so that no pass chooses between two equal lists of factors and all run the
+    # same operators.
+    scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
+    setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
     return model
 
 
 def _rebuilt(
-    config: PreTrainedConfig, modules: list, scaling: RopeScaling, longer: int
-) -> list[nn.Module]:
-    """What the embeddings' classes make of a configuration; empty unless all compute what the
-    method decided."""
+    config: PreTrainedConfig, rotary: nn.Module, scaling: RopeScaling, longer: int
+) -> nn.Module | None:
+    """What an embedding's class makes of a configuration; None unless it computes what the method
+    decided."""
     try:
-        rotaries = [_stock(rotary)(config) for _, _, rotary in modules]
-        computed = all(
-            _computes(rotary, layer_type(config), scaling, longer) for rotary in rotaries
-        )
+        rebuilt = _stock(rotary)(config)
+        computed = _computes(rebuilt, layer_type(config), scaling, longer)
     except Exception:  # a class that does not know the form may raise anything
-        return []
-    return rotaries if computed else []
+        return None
+    return rebuilt if computed else None
 
 
 def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
@@ -198,7 +191,7 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     Its frequencies are compared. So are its cosines where a pair has turned by a radian or two:
     float32 knows a far position's angle too badly (to 0.03 radians at 10^6).
     """
-    inv_freq = rotary.get_buffer(_buffer_name(kind)).double().numpy()
+    inv_freq = rotary.get_buffer(buffer_name(kind)).double().numpy()
     radian = np.minimum(1 / inv_freq, longer - 1).round()
     positions = np.array([0, 1, *radian, longer - 1])
     cos = _cosines(rotary, kind, positions)
@@ -224,92 +217,22 @@ def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torc
 
 
 def difference(model: PreTrainedModel, other: PreTrainedModel) -> str | None:
-    """The name of something in which two models differ to the last bit, of the frequencies and
-    attention factors of the rotary embeddings that they use, and the scale of their attention,
-    which some classes compute from the RoPE parameters; or None."""
-    paths = sorted({path for layer in layers(model) for path, _ in layer.rotations})
-    held = _rotates(model, paths)
-    rebuilt = _rotates(other, paths)
-    return next((name for name in held if held[name] != rebuilt.get(name)), None)
+    """The name of something in which the rotary embeddings of two models differ to the last bit, of
+    their frequencies and attention factors; or None."""
+    held = _rotates(rotary_module(model)[2])
+    given = _rotates(rotary_module(other)[2])
+    return next((name for name in held if held[name] != given.get(name)), None)
 
 
-def _rotates(model: PreTrainedModel, paths: list[str]) -> dict[str, object]:
-    """By name, what makes a model with rotary embeddings at these paths rotate and attend so."""
-    found: dict[str, object] = {}
-    for path in paths:
-        rotary = model.get_submodule(path)
-        for name, buffer in rotary.named_buffers(prefix=path, recurse=False):
-            found[name] = buffer.float().tolist()
-        for name, value in vars(rotary).items():
-            if name.endswith("attention_scaling"):
-                found[f"{path}.{name}"] = value
-    for name, module in model.named_modules():
-        if isinstance(scale := getattr(module, "scaling", None), float):
-            found[f"{name}.scaling"] = scale
-    return found
-
-
-def rotary_modules(model: nn.Module) -> list[tuple[nn.Module, str, nn.Module]]:
-    """(parent, attribute, rotary embedding) for every stock rotary embedding to extend, at least
-    one.
-
-    Raises:
-        InputError: there are none; the message says why.
-    """
-    modules = []
-    for path in sorted({path for path, _ in _to_extend(model)}):
-        parent, _, attribute = path.rpartition(".")
-        holder = model.get_submodule(parent)
-        rotary = model.get_submodule(path)
-        # CLEX's embedding, and a learned one, hold the stock one that they replace
-        modules.append(
-            (rotary, "stock", rotary.stock)
-            if hasattr(rotary, "stock")
-            else (holder, attribute, rotary)
-        )
-    return modules
-
-
-def _to_extend(model: nn.Module) -> set[tuple[str, str | None]]:
-    """The rotations to extend: those of the layers in which tokens may be further apart than L; if
-    there are none, all.
-
-    Raises:
-        InputError: nothing is to be extended; the message says why.
-    """
-    config = text_config(model.config)
-    name = type(model).__name__
-    wanted = layer_type(config)
-    every = layers(model)
-    length = getattr(config, EXTENSION, {}).get("context_length") or trained_length(config)
-    rotating = [layer for layer in every if layer.rotations]
-    near = [layer for layer in rotating if layer.window is not None and layer.window <= length]
-    far = [layer for layer in rotating if layer not in near]
-    if not rotating:
-        raise InputError(
-            f"{name} has no rotary embedding that can be extended: none of its layers rotates by "
-            f"one; "
-            "the method needs a RoPE model such as Llama, Mistral or Qwen."
-        )
-    if not far and any(layer.attends and layer.window is None for layer in every):
-        raise InputError(
-            f"{name} rotates only in layers that see {max(layer.window or 0 for layer in near)} "
-            f"tokens, so no rotated "
-            "pair gets beyond pre-training; leave its RoPE as it is and raise "
-            "max_position_embeddings in config.json."
-        )
-    used = {
-        (path, kind) for layer in far or near for path, kind in layer.rotations if kind == wanted
+def _rotates(rotary: nn.Module) -> dict[str, object]:
+    """An embedding's frequencies and attention factors, by their names."""
+    frequencies = {
+        name: buffer.float().tolist() for name, buffer in rotary.named_buffers(recurse=False)
     }
-    if not used:
-        raise InputError(
-            f"no layer of {name} rotates by RoPE of the type {wanted}; give another model."
-        )
-    return used
-
-
-def _buffer_name(layer_type: str | None) -> str:
-    return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
+    factors = {
+        name: value for name, value in vars(rotary).items() if name.endswith("attention_scaling")
+    }
+    return frequencies | factors
 
 
 def _factor_name(layer_type: str | None) -> str:
@@ -322,7 +245,7 @@ class _Kept(nn.Module):
 
     In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions.
     ``.to(dtype)``, ``.half()`` and DeepSpeed's engine would all cast the buffers through
-    ``nn.Module._apply``. Initialising the model's weights anew would compute plain frequencies.
+    ``nn.Module._apply``.
     """
 
     def _apply(self, fn, recurse=True):
@@ -331,13 +254,6 @@ class _Kept(nn.Module):
         for name, buffer in buffers.items():
             self._buffers[name] = buffer.to(self._buffers[name].device)
         return self
-
-    def compute_default_rope_parameters(
-        self, *_, layer_type: str | None = None, **__
-    ) -> tuple[torch.Tensor, float]:
-        return self.get_buffer(_buffer_name(layer_type)).clone(), getattr(
-            self, _factor_name(layer_type)
-        )
 
     def __reduce_ex__(self, protocol):
         return _new, (_stock(self),), vars(self)

@@ -98,26 +98,6 @@ def test_shared_beginnings_are_prefilled_once():
     assert sum(passed) == len(tree) == 50 + 4 * 3
 
 
-def test_on_a_gpu_prompts_of_one_length_are_read_whole_in_one_pass(monkeypatch):
-    """The GPU is made up; counting the prompts and tokens of each pass, and that none needs a
-    mask."""
-    model = random_model()
-    lengths = [20, 7, 20, 20, 33, 7, 20]
-    requests = [Request(str(i), tuple(draw(length)), 4) for i, length in enumerate(lengths)]
-    monkeypatch.setattr(generation, "_reads_whole", lambda model: True)
-    monkeypatch.setattr(generation, "TOGETHER", 60)
-    read = []
-
-    def note(_, arguments, options):
-        rows, tokens = arguments[0].shape
-        if tokens > 1:
-            read.append((rows, tokens, "attention_mask" in options))
-
-    model.register_forward_pre_hook(note, with_kwargs=True)
-    dict(generate(model, requests))
-    assert read == [(2, 7, False), (3, 20, False), (1, 20, False), (1, 33, False)]
-
-
 def test_the_batch_keeps_to_its_tokens_and_to_half_as_many_when_memory_runs_out(monkeypatch):
     model = random_model()
     decode = generation._decode

@@ -12,7 +12,7 @@ import yaml
 
 from core.errors import InputError
 from eval import hub, longbench
-from eval.longbench import TASKS, aggregate, bucket, load, prompt, score, truncate_middle
+from eval.longbench import TASKS, aggregate, load, prompt, score, truncate_middle
 from tests.models import byte_tokenizer
 
 SAMPLE = {
@@ -158,8 +158,9 @@ def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(
 ):
     write(tmp_path / "qasper.jsonl", {**SAMPLE, "_id": "of LongBench"})
     assert [row["_id"] for row in load("qasper", tmp_path)] == ["of LongBench"]
-    write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", {**SAMPLE, "_id": "8"})
-    expected = [SAMPLE, {**SAMPLE, "_id": "8"}]
+    numbers = {"_id": "8", "answers": [3.5, 2.0, 7]}
+    write(tmp_path / "qasper_e.jsonl", {**SAMPLE, "language": "en"}, "\n", SAMPLE | numbers)
+    expected = [SAMPLE, {**SAMPLE, "_id": "8", "answers": ["3.5", "2", "7"]}]
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
         for file in tmp_path.glob("*.jsonl"):
             archive.write(file, f"data/{file.name}")
@@ -169,12 +170,6 @@ def test_a_directory_and_the_benchmarks_archive_hold_longbench_and_longbench_e(
         assert load("qasper", folder) == expected
         with pytest.raises(InputError, match="neither trec_e.jsonl nor trec.jsonl"):
             load("trec", folder)
-
-
-def test_numbers_are_read_as_a_human_writes_them(tmp_path):
-    write(tmp_path / "qasper.jsonl", {**SAMPLE, "answers": [3.5, 2.0, 7]})
-    (sample,) = load("qasper", tmp_path)
-    assert sample["answers"] == ["3.5", "2", "7"]
 
 
 # ---- broken files and arguments
@@ -188,8 +183,9 @@ LINE = json.dumps(SAMPLE)
         pytest.param("\n \n", "no samples of qasper", id="only white space"),
         pytest.param(LINE + "\n" + LINE[:40], "line 2", id="torn"),
         pytest.param("[" * 100_000, "line 1", id="deep"),
-        pytest.param(LINE + "\n" + LINE, "line 2", id="the same twice"),
         pytest.param(json.dumps(SAMPLE | {"answers": "x"}), "line 1", id="answers are a text"),
+        pytest.param(json.dumps(SAMPLE | {"_id": 7}), "line 1", id="a number for a name"),
+        pytest.param(LINE + "\n" + LINE, "line 2", id="the same twice"),
         pytest.param(json.dumps(SAMPLE | {"context": "\ud800"}), "line 1", id="half a pair"),
     ],
 )
@@ -199,19 +195,17 @@ def test_a_broken_line_is_named(tmp_path, text, says):
         load("qasper", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (bucket, [float("nan")]),
-        (prompt, ["nothing", SAMPLE]),
-        (score, ["qasper", None, ["x"]]),
-        (score, ["qasper", "x", "Paris"]),
-        (score, ["trec", "x", ["x"], "city"]),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(function, arguments):
-    with pytest.raises(InputError):
-        function(*arguments)
+@pytest.mark.parametrize("task", ["passage_retrieval_en", "trec"])
+def test_a_sample_that_cannot_be_scored_is_named(tmp_path, task):
+    """Its answer names no paragraph, or it has no classes."""
+    write(tmp_path / f"{task}.jsonl", SAMPLE)
+    with pytest.raises(InputError, match="line 1"):
+        load(task, tmp_path)
+
+
+def test_an_unknown_task_is_refused():
+    with pytest.raises(InputError, match="nothing"):
+        load("nothing")
 
 
 # ---- averages
@@ -250,10 +244,3 @@ def test_averages_by_hand():
     assert averages["Avg."]["n"] == 8
     assert averages["Avg.>4k"] == pytest.approx({"mean": 40, "low": 35, "high": 45, "n": 3})
     assert json.loads(json.dumps(table)) == table
-
-
-def test_what_has_no_samples_is_left_out():
-    table = aggregate(rows("lcc", 4000, 1) + rows("lcc", 9000, 0))
-    assert list(table["buckets"]) == ["4-8k", "8k+"]
-    assert list(table["averages"]) == ["Avg.>4k"]
-    assert aggregate([]) == {"tasks": {}, "buckets": {}, "averages": {}}

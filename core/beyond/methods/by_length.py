@@ -47,12 +47,9 @@ def _install(model, geometry: RopeGeometry, factor: float, of: str) -> None:
         scaling = get(ORIGINAL if scale == 1 else of).scale(geometry, scale)
         embedding.apply_scaling(model, geometry, scaling, scale)
         clex.remove(model)
-        by_scale[scale] = [
-            rotation.state(rotary) for _, _, rotary in embedding.rotary_modules(model)
-        ]
-    for index, (_, _, rotary) in enumerate(embedding.rotary_modules(model)):
-        states = {scale: of_all[index] for scale, of_all in by_scale.items()}
-        rotary.for_length = partial(_state, geometry.context_length, states)
+        _, _, rotary = rotation.rotary_module(model)
+        by_scale[scale] = rotation.state(rotary)
+    rotary.for_length = partial(_state, geometry.context_length, by_scale)
 
 
 def _state(context_length: int, states: dict[float, dict], length: int) -> dict:

@@ -10,8 +10,7 @@ import transformers
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
-from eval.generation import Request, generate
+from core.rope import BASELINE, PROPOSED, TIME_REFERENCE, scale
 from tests.models import SIZES, random_model
 
 L = SIZES["max_position_embeddings"]
@@ -48,8 +47,6 @@ FAMILIES = {
     "LlamaConfig": {},
     "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
     "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
-    # computes its frequencies in each pass
-    "PhimoeConfig": {"num_local_experts": 4, "sliding_window": None},
     "Qwen3Config": {"head_dim": 32},
     "SmolLM3Config": {"no_rope_layers": [1, 0]},
     "StableLmConfig": {},
@@ -94,9 +91,6 @@ def by_hand(model, method):
             scaling = scale(RopeGeometry(2 * buffer.numel(), base, L), method, 2)
             buffer.copy_(torch.from_numpy(scaling.inv_freq))
             setattr(module, f"{kind}attention_scaling", scaling.attention_factor)
-            module.rope_init_fn = lambda *_, same=(buffer, scaling.attention_factor): (
-                same
-            )  # which Phimoe calls
     return model
 
 
@@ -120,26 +114,20 @@ def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_
 
 
 WINDOWED = {"layer_types": MIXED["layer_types"], "sliding_window": 32}
-BEFORE = {"original_max_position_embeddings": L}
-BY_POSITION = {"rope_type": "yarn", "llama_4_scaling_beta": 0.1, "factor": 4.0, **BEFORE}
-LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": L}
 REFUSED = {
     # no rotated pair of tokens is further apart than the window
     "Cohere2Config": (WINDOWED, "rotates only in"),
-    "FalconConfig": ({"alibi": True}, "none of its layers rotates"),
+    "FalconConfig": ({"alibi": True}, "no rotary embedding"),
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
-    "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 0.0]}, "base"),
-    "Ministral3Config": ({"rope_parameters": BY_POSITION}, "queries are scaled by position"),
-    "PhimoeConfig": (  # transformers computes its cosines from its short factors at every length
-        {
-            "rope_parameters": {
-                **LISTS,
-                **dict.fromkeys(("short_mscale", "long_mscale"), 1.1),
-                "original_max_position_embeddings": L // 2,
-            },
-            "num_local_experts": 4,
-        },
-        "does not rotate by the inverse frequencies",
+    "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 1e4]}, "no rotary embedding"),
+    "Ministral3Config": (
+        {"rope_parameters": YARN | {"llama_4_scaling_beta": 0.1}},
+        "attention is scaled beside it",
+    ),
+    "Qwen2Config": (  # as DeepSeek's
+        {"rope_parameters": YARN | {"rope_theta": 1e4, "mscale": 1.0, "mscale_all_dim": 1.0}},
+        "attention is scaled beside it",
     ),
 }
 
@@ -154,35 +142,6 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
         extend(model, TIME_REFERENCE, 2)
     assert model.config.to_dict() == config and torch.equal(logits(model, TOKENS[:, :100]), before)
     assert "already" not in str(error.value)
-
-
-def test_one_answer_has_the_temperature_of_its_length_where_a_class_chooses_it_in_each_pass():
-    """PhiMoE's class does."""
-    mscales = {"short_mscale": 1.2, "long_mscale": 1.3, "original_max_position_embeddings": 64}
-    rope = LISTS | mscales | {"rope_theta": 1e4}
-    model = random_model("PhimoeConfig", rope_parameters=rope, **FAMILIES["PhimoeConfig"])
-    # 74 in all, so beyond 64
-    prompt = tuple(range(3, 53))
-    tokens = 24
-    ((_, generated),) = generate(model, [Request("", prompt, tokens)])
-    read = list(prompt)
-    while len(read) < 74:
-        padded = torch.tensor([read + [1] * (74 - len(read))])
-        read.append(int(logits(model, padded)[0, len(read) - 1].argmax()))
-    assert list(generated) == read[50 : 50 + len(generated)] and generated
-
-
-def test_what_a_checkpoint_cannot_say_is_not_exported(tmp_path):
-    """Windowed layers have another base, which a load would scale; attention has a scale that
-    follows YaRN's factor."""
-    bases = {"layer_rope_theta": [1e4, 1e6], "sliding_window": 32, "rope_parameters": PLAIN}
-    scales = {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0, **BEFORE}
-    latent = FAMILIES["DeepseekV3Config"] | {"rope_parameters": scales}
-    for architecture, options in (("GraniteSWAConfig", bases), ("DeepseekV3Config", latent)):
-        model = extend(random_model(architecture, **options), PROPOSED, 2)
-        with pytest.raises(InputError, match="a checkpoint cannot say"):
-            export(model, tmp_path / "export")
-        assert not any(tmp_path.iterdir())
 
 
 def qwen2_vl():
@@ -217,18 +176,3 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     assert torch.equal(logits(extended), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
     assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
-
-
-@pytest.mark.parametrize("change", [copy.deepcopy, lambda model: model.init_weights() or model])
-def test_an_extended_model_stays_extended(change):
-    model = random_model("Gemma3TextConfig", **MIXED)
-    plain = logits(model)
-    expected = logits(extend(model, PROPOSED, 2))
-    weights = copy.deepcopy(model.state_dict())
-    for module in model.modules():
-        module._is_hf_initialized = False
-    (changed := change(model)).load_state_dict(weights)
-    assert torch.allclose(logits(changed), expected, atol=1e-6)
-    assert torch.allclose(
-        logits(extend(changed, ORIGINAL, 2)), plain, atol=1e-6
-    ) and not torch.equal(plain, expected)
