@@ -30,9 +30,8 @@ def verify(call, tmp_path):
         for folder, record in (("measured", measured), ("results", committed)):
             file = tmp_path / folder / "tiny" / "copying" / "a.json"
             file.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(record, dict):
-                record = json.dumps(record | {"sha256": records.content_hash(record)})
-            file.write_text(record)
+            record = record | {"sha256": records.content_hash(record)}
+            file.write_text(json.dumps(record))
         return call("verify", tmp_path / "measured", "--results", tmp_path / "results", *arguments)
 
     return run
@@ -71,4 +70,4 @@ def test_what_is_measured_here_is_compared(done, refusal, tmp_path, monkeypatch)
     results = tmp_path / "results"
     assert "has a counterpart" in refusal("verify --results", results)
     shutil.copytree(tmp_path / "build" / "verify" / "code" / "results", results)
-    assert "1 records; all agree" in done("verify --results", results)
+    assert "all agree" in done("verify --results", results)
