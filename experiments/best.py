@@ -70,9 +70,8 @@ def main() -> None:
     rows = ranked(rows)
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
-    count = "1 text" if len(books) == 1 else f"{len(books)} texts"
-    scored = f"{count} of {length:,} tokens, L = {context_length:,}"
-    print(f"{table(rows)}\n\nMean loss in nats per token, over {scored}. {verdict(rows)}\n")
+    scored = f"texts of {length:,} tokens: {len(books)}; L = {context_length:,}"
+    print(f"{table(rows)}\n\nMean loss in nats per token over {scored}. {verdict(rows)}\n")
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
@@ -132,13 +131,14 @@ def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
     lines = [f"{'method':28}  within L  beyond L  minus the least"]
     for row in rows:
-        name = command_line.padded(label(row), 28)
+        name = label(row)
+        width = 28 + name.count("\N{COMBINING CIRCUMFLEX ACCENT}")  # which takes no place
         within = np.mean(row["within"])
         beyond = np.mean(row["beyond"])
         gap = row["gap"]
         half = row["half"]
         interval = f" [{gap - half:+.4f}, {gap + half:+.4f}]" if half else ""
-        lines.append(f"{name}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
+        lines.append(f"{name:{width}}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
     return "\n".join(lines)
 
 

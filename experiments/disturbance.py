@@ -129,7 +129,7 @@ def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.n
 checkpoint = later("experiments.kit.checkpoint")
 
 LEGEND = f"""
-n̂: dimensions whose inverse frequency is divided by s.
+divided: dimensions whose inverse frequency is divided by s.
 released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with
 ε = {EPSILON:g}.
 equation 7: KL(P_L' ‖ P_L), counted exactly, with the same ε."""
@@ -149,7 +149,9 @@ def main() -> None:
     geometry = model.geometry
     printed = published() if geometry == llama2.GEOMETRY else {}
     scaled = "" if geometry.frequencies is None else f" (scaled before by {geometry.rope_type})"
-    columns = ["n̂", "released", "equation 7", *(["float32", "paper"] if printed else [])]
+    columns = {"released": FLOAT64, "equation 7": EQUATION}
+    if printed:
+        columns["float32"] = FLOAT32
     lines = [
         f"{model.title}: d = {geometry.head_dim}, base {geometry.base:g}{scaled}, L = "
         f"{geometry.context_length:,}. "
@@ -157,19 +159,19 @@ def main() -> None:
     ]
     for factor in [arguments.factor] if arguments.factor else model.factors:
         title = f"s = {factor:g}, L' = {round(geometry.context_length * factor):,}"
-        lines += ["", " ".join([f"{title:28}", *(f"{name:>10}" for name in columns)])]
-        for method, options in (
-            command_line.chosen_methods(arguments) if arguments.method else model.comparison(factor)
-        ):
-            released = of_method(geometry, method, factor, options)
-            equation = of_method(geometry, method, factor, options, EQUATION)
-            averages = [released.average, equation.average]
-            if not options and (method, factor) in printed:
-                float32 = of_method(geometry, method, factor, options, FLOAT32)
-                averages += [float32.average, printed[method, factor]]
-            name = command_line.padded(command_line.in_words(method, options), 28)
-            numbers = " ".join(f"{average:10.2f}" for average in averages)
-            lines.append(f"{name} {released.interpolated:10} {numbers}")
+        rows = [["divided", *columns, "paper" if printed else "", title]]
+        settings = model.comparison(factor)
+        if arguments.method:
+            settings = command_line.chosen_methods(arguments)
+        for method, options in settings:
+            name = command_line.in_words(method, options)
+            counted = [
+                of_method(geometry, method, factor, options, columns[how]) for how in columns
+            ]
+            averages = [f"{each.average:8.2f}" for each in counted]
+            paper = "" if options else printed.get((method, factor), "")
+            rows.append([str(counted[0].interpolated), *averages, str(paper), name])
+        lines += ["", *records.aligned(rows)]
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 

@@ -10,8 +10,8 @@ s = 4. The second command only prints what a run needs.
 
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to
 checkpoints/MODEL/RUN, which every evaluation takes as --model. Its record goes to
-build/own/results/, and so do those of its evaluations. Beside the weights are training.json and
-TensorBoard's logs. If a run is stopped or killed, the same command resumes it and ends in the same.
+build/own/results/, and so do those of its evaluations. If a run is stopped or killed, the same
+command resumes it and ends in the same.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import statistics
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +27,11 @@ from core.discovery import later
 from core.errors import InputError
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
-from experiments.kit.command_line import count, number, option
+from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.experiment import Experiment
-from experiments.suites import suite
 
 if TYPE_CHECKING:
     from experiments.kit.checkpoint import Checkpoint
-    from experiments.training.corpus import Corpus
     from experiments.training.state import Output
 
 torch = later("torch")
@@ -61,7 +56,6 @@ class FineTune(Experiment):
     went."""
 
     name = "finetune"
-    unit = "training loss in nats per token"
     methods = rope.PROPOSED
     evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
@@ -87,7 +81,7 @@ class FineTune(Experiment):
         option(
             group,
             "--length",
-            count,
+            two_or_more,
             "TOKENS",
             "tokens per sequence (default L' = s·L; for CLEX, L)",
         )
@@ -98,9 +92,7 @@ class FineTune(Experiment):
             "N",
             "sequences per step, on all devices together (for CLEX, s times as many)",
         )
-        fitting = (
-            "sequences per device at a time (default on one GPU: as many as fit in its memory)"
-        )
+        fitting = "sequences per device at a time"
         option(group, "--device-batch", count, "N", fitting)
         rate = "learning rate, constant without warm-up"
         option(group, "--learning-rate", number, "RATE", rate)
@@ -108,23 +100,13 @@ class FineTune(Experiment):
             "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
         )
         group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
-        saving = (
-            "recompute activations to save memory (default on one GPU: only where it is needed)"
-        )
+        saving = "recompute activations to save memory"
         group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
-        option(
-            group,
-            "--save-every",
-            count,
-            "STEPS",
-            "steps between checkpoints that a killed run resumes from",
-        )
         group = parser.add_argument_group("planning")
         group.add_argument(
             "--dry-run", action="store_true", help="print what the run needs and do nothing else"
         )
-        option(group, "--gpus", count, "N", "GPUs to plan for (default: those here, at least one)")
-        option(group, "--memory", number, "GB", "memory of each GPU", 80)
+        option(group, "--gpus", count, "N", "A100s to plan for (default: as many as GPUs are here)")
 
     def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
         super().__init__(arguments, base)
@@ -138,98 +120,49 @@ class FineTune(Experiment):
         steps = given.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
-        if self.length < 2:
-            raise InputError(
-                "a sequence of one token has nothing to predict; give a longer --length."
-            )
         name = records.run_name(method, self.factor, options, given.seed)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}")
             print(f"method        {command_line.in_words(method, options)}", flush=True)
         if given.dry_run:
-            self.plan(method, options, training, steps)
+            gpus = given.gpus or torch.cuda.device_count()
+            plan = budget.plan(self.base.architecture, training, self.length, steps, gpus)
+            print(f"method        {self.interpolated(method, options)}", *plan, sep="\n")
             return
 
-        if self.results.resolve() == records.RESULTS and not self.of_suite(name):
-            raise InputError(
-                f"{self.results} holds what the model's suite trains, alone; give another "
-                f"--results."
-            )
+        self.check_place(name)
         self.base.check_access()
         # refuses a batch that cannot be divided
         budget.device_batch(training, processes.expected())
-        corpus = training_text.Corpus(training.corpus)
-        facts = self.settings_of_run(method, options, training, steps, corpus)
+        facts = self.settings_of_run(method, options, training, steps)
         output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         record = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(record, facts, given.replace)
         records.check_model(self.results, self.base.folder, self.facts())
         if output.is_done:
-            if first:
-                # a kill between the result's appearing and the end may have left something
-                output.clear()
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
             processes.start(records.program(self.name))
-            self.train(output, training, corpus)
+            try:
+                self.train(output, training)
+            except BaseException as error:
+                error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
+                raise
         if first and not is_recorded:
             print(output.path)
             self.record(state.training(output.path), facts, record)
 
-    def plan(self, method: str, options: dict, training: Training, steps: int) -> None:
-        """Print which pairs are interpolated, and what the run needs."""
-        geometry = self.base.geometry
+    def interpolated(self, method: str, options: dict) -> str:
+        """Which pairs the method interpolates."""
         if self.learns:
-            divided = "what each pair is divided by is learned"
-        else:
-            scaling = rope.scale(geometry, method, self.factor, **options)
-            divided = budget.pairs(geometry, scaling, self.factor)
-        size = budget.sizes(self.base.architecture)
-        gpus = self.arguments.gpus or torch.cuda.device_count()
-        needs = budget.report(
-            size, training, self.length, steps, max(gpus, 1), self.arguments.memory
-        )
-        work = budget.flops(size, self.length * training.batch * steps, self.length)
-        if gpus:
-            hours = work / (gpus * budget.A100) / 3600
-            assumed = f"assuming A100s at {budget.MFU:.0%} of their bfloat16 peak"
-            expected = f"{hours:.2g} hours, {assumed}"
-        else:
-            expected = self.hours_here(size, work, training.dtype)
-        print(f"method        {divided}", needs, f"expected      {expected}", sep="\n")
+            return "what each pair is divided by is learned"
+        scaling = rope.scale(self.base.geometry, method, self.factor, **options)
+        pairs = scaling.interpolated.nonzero()[0].tolist()
+        return f"interpolates pairs {pairs} of {self.base.geometry.pairs}"
 
-    def hours_here(self, size: budget.Sizes, work: float, dtype: str | None) -> str:
-        """The hours that a run takes on this CPU, by the records of those that trained this model
-        on it."""
-        device = records.environment()["device"]
-        seconds = []
-        for results in {self.results, records.OWN, records.RESULTS}:
-            folder = records.folder(results, self.base.folder, self.name)
-            for file in sorted(folder.glob("*.json")):
-                record = records.read(file)
-                run = record["run"]
-                environment = record["environment"]
-                if environment.get("device") != device or run["dtype"] != dtype:
-                    continue
-                done = budget.flops(size, record["scores"]["tokens"], run["length"])
-                seconds.append(environment["seconds"] * work / done)
-        if not seconds:
-            return (
-                f"unknown: no training of this model in {dtype} is recorded of this CPU ({device})"
-            )
-        hours = statistics.median(seconds) / 3600
-        return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
-
-    def settings_of_run(
-        self,
-        method: str,
-        options: dict,
-        training: Training,
-        steps: int,
-        corpus: Corpus,
-    ) -> dict:
+    def settings_of_run(self, method: str, options: dict, training: Training, steps: int) -> dict:
         """All that decides the result, as a file states it and in this order: a run's identity is
         its hash, and its manifest, training.json and record repeat it.
         """
@@ -245,7 +178,7 @@ class FineTune(Experiment):
             "length": self.length,
             "steps": steps,
             **{name: settings[name] for name in settings if name not in _FREE},
-            "data": corpus.content,
+            "data": training_text.content(training.corpus),
             "model": self.base.provenance,
             **{
                 name: value
@@ -257,13 +190,12 @@ class FineTune(Experiment):
         }
         return json.loads(json.dumps(facts, default=str))
 
-    def of_suite(self, name: str) -> bool:
-        """Whether the model's suite trains the run of this name, with all other settings as they
-        are here."""
+    def check_place(self, name: str) -> None:
+        """As for evaluations; and a run of other settings than the suite's is none of it."""
         changed = ("corpus", "steps", "length", "batch", "learning_rate", "dtype", "bos")
         if any(getattr(self.arguments, option) is not None for option in changed):
-            return False
-        return name in suite.names(self.base.folder, self.base.origin)
+            name = f"{name} with other settings"
+        super().check_place(name)
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options."""
@@ -271,15 +203,11 @@ class FineTune(Experiment):
             raise InputError("a checkpoint is fine-tuned with one method; give --method one name.")
         ((method, options),) = command_line.chosen_methods(self.arguments)
         rope.check_fixed(method)
-        if rope.get(method).start:  # a method that learns its scaling
-            if options:
-                raise InputError(
-                    f"the method {method!r} has no option {next(iter(options))!r} here."
-                )
-            rope.scale(self.base.geometry, rope.TIME_REFERENCE, self.factor)  # refuses a bad factor
-            return method, {}
+        if self.learns and options:
+            raise InputError(f"the method {method!r} has no option {next(iter(options))!r} here.")
         # refuses a bad method, factor or option
-        rope.scale(self.base.geometry, method, self.factor, **options)
+        known = rope.TIME_REFERENCE if self.learns else method
+        rope.scale(self.base.geometry, known, self.factor, **options)
         return method, options
 
     @property
@@ -309,10 +237,10 @@ class FineTune(Experiment):
         training = self.default
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
-        for name in (*_FREE[1:], "batch", "learning_rate", "dtype"):
-            value = getattr(self.arguments, name)
-            if value is not None:
-                training = dataclasses.replace(training, **{name: value})
+        given = vars(self.arguments)
+        changed = ("corpus", "batch", "device_batch", "checkpointing", "learning_rate", "dtype")
+        stated = {name: given[name] for name in changed if given[name] is not None}
+        training = dataclasses.replace(training, **stated)
         if (
             training.dtype == "bfloat16"
             and torch.cuda.is_available()
@@ -321,46 +249,11 @@ class FineTune(Experiment):
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or trainers.default_dtype())
 
-    def train(self, output: Output, training: Training, corpus: Corpus) -> None:
-        """Train to the end; one process that runs out of memory goes on with fewer sequences from
-        its last checkpoint.
-
-        One GPU begins with the whole batch. Several take the device batch of the settings.
-        """
-        from accelerate.utils.memory import should_reduce_batch_size
-
-        alone = processes.rank()[1] == 1
-        if alone and torch.cuda.is_available():
-            if self.arguments.device_batch is None:
-                training = dataclasses.replace(training, device_batch=training.batch)
-            if self.arguments.checkpointing is None:
-                training = dataclasses.replace(training, checkpointing=False)
-        while True:
-            try:
-                return self.train_once(output, training, corpus)
-            except BaseException as error:
-                less = (
-                    budget.smaller(training) if alone and isinstance(error, RuntimeError) else None
-                )
-                if less is None or not should_reduce_batch_size(error):
-                    error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
-                    raise
-            # Outside the handler, so that the failed run's tensors are freed.
-            training = less
-            torch.cuda.empty_cache()
-            recomputed = ", activations recomputed" if training.checkpointing else ""
-            print(
-                f"note: out of memory; now {training.device_batch} sequences at a "
-                f"time{recomputed}.",
-                file=sys.stderr,
-            )
-
-    def train_once(self, output: Output, training: Training, corpus: Corpus) -> None:
+    def train(self, output: Output, training: Training) -> None:
         """Train from the last checkpoint, or from the start, to the end; every process calls
         this."""
         settings = output.settings
         length = settings["length"]
-        batch = settings["batch"]
         steps = settings["steps"]
         seed = settings["seed"]
         arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
@@ -369,7 +262,14 @@ class FineTune(Experiment):
                 return
             cache = self.results.resolve().parent / "runs" / "data"
             data = training_text.pack(
-                corpus, self.base.tokenizer, length, batch, steps, seed, cache, self.bos
+                training.corpus,
+                self.base.tokenizer,
+                length,
+                settings["batch"],
+                steps,
+                seed,
+                cache,
+                self.bos,
             )
             manifest = output.begin(data.facts["sha256"])
             # ZeRO keeps a float32 master copy of its own.
@@ -395,10 +295,6 @@ class FineTune(Experiment):
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
-
-    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
-        yield "first step", f"{scores['first_loss']:.3f}"
-        yield f"mean of the last {scores['final_steps']}", f"{scores['final_loss']:.3f}"
 
     def record(self, facts: dict, run: dict, file: Path) -> None:
         """Write the record of a finished run.

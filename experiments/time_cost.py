@@ -29,7 +29,7 @@ from core import rope
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import command_line, journal, records
-from experiments.kit.command_line import count, number, option
+from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TimeCost(Experiment):
 
     @staticmethod
     def add_options(parser) -> None:
-        option(parser, "--length", count, "TOKENS", "tokens per sequence", 2048)
+        option(parser, "--length", two_or_more, "TOKENS", "tokens per sequence", 2048)
         option(parser, "--repeats", count, "N", "at most N rounds", 1000)
         option(
             parser,
@@ -74,17 +74,14 @@ class TimeCost(Experiment):
         rounds."""
         given = self.arguments
         settings = self.comparison()
-        if given.length < 2:
-            raise InputError("--length is below 2; give at least two tokens.")
-        if rope.TIME_REFERENCE not in [method for method, _ in settings]:
+        if (rope.TIME_REFERENCE, {}) not in settings:
             raise InputError(
                 f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of "
                 f"--method."
             )
         compared = {}
         for method, options in settings:
-            name = records.run_name(method, self.factor, options)
-            compared[name] = (method, options)
+            compared[records.run_name(method, self.factor, options)] = (method, options)
         reference = records.run_name(rope.TIME_REFERENCE, self.factor, {})
         run = {
             "scale": self.base.folder,

@@ -30,8 +30,7 @@ class Training:
     Attributes:
         steps: optimizer steps for each scaling factor.
         batch: sequences per step, over all devices.
-        device_batch: sequences per device at a time, unless a single GPU takes as many as fit in
-            it; gradients are accumulated up to `batch`.
+        device_batch: sequences per device at a time; gradients are accumulated up to `batch`.
         learning_rate, betas, weight_decay: AdamW's.
         clip: the largest gradient norm; larger gradients are scaled down to it.
         dtype: the dtype of matrix products, "bfloat16" or "float32"; None for bfloat16 on a GPU

@@ -109,7 +109,6 @@ class Learned(Experiment):
         )  # refuses a length that cannot be divided into blocks
 
         library = texts.chosen(given)
-        corpus = training_text.Corpus(given.corpus)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -121,7 +120,7 @@ class Learned(Experiment):
             "model": self.base.provenance,
             **records.computed(self.base.geometry, method, self.factor, {}),
             "dtype": self.dtype,
-            "data": corpus.content,
+            "data": training_text.content(given.corpus),
             "held_out": {
                 "texts": {book.title: book.sha256 for book in library},
                 "sequences": given.sequences,
@@ -134,7 +133,7 @@ class Learned(Experiment):
             return
         cache = self.results.resolve().parent / "runs" / "data"
         data = training_text.pack(
-            corpus,
+            given.corpus,
             self.base.tokenizer,
             length,
             settings.batch,

@@ -27,14 +27,23 @@ class UsageError(InputError):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat."""
+    """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat.
+
+    Of an option with several values each counts once, and whole numbers are sorted.
+    """
 
     def error(self, message: str) -> None:
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else args
-        return super().parse_known_args([_hyphenated(word) for word in words], namespace)
+        found, others = super().parse_known_args([_hyphenated(word) for word in words], namespace)
+        for name, values in vars(found).items():
+            if isinstance(values, list):
+                once = list(dict.fromkeys(values))
+                numbers = all(isinstance(value, int) for value in once)
+                setattr(found, name, sorted(once) if numbers else once)
+        return found, others
 
     def read(self) -> tuple[argparse.Namespace, dict]:
         """The value of every option, and of those alone that the command line states."""
@@ -74,16 +83,6 @@ class Help(argparse.RawDescriptionHelpFormatter):
         return text if shown is True else f"{text} (default {shown})".replace("%", "%%")
 
 
-class Distinct(argparse.Action):
-    """Takes several values, all of them different; whole numbers in any order."""
-
-    def __call__(self, parser, namespace, values, option_string=None) -> None:
-        for value in values:
-            if values.count(value) > 1:
-                parser.error(f"{option_string} names {value} twice; give it once")
-        setattr(namespace, self.dest, sorted(values) if self.type is count else values)
-
-
 def option(
     to,
     name: str,
@@ -94,8 +93,8 @@ def option(
     several: bool = False,
 ) -> None:
     """Add an option with a value, or with several different ones."""
-    how = {"nargs": "+", "action": Distinct} if several else {}
-    to.add_argument(name, type=type, metavar=metavar, default=default, help=text, **how)
+    count = "+" if several else None
+    to.add_argument(name, type=type, metavar=metavar, default=default, help=text, nargs=count)
 
 
 def as_called(text: str) -> str:
@@ -147,6 +146,11 @@ def count_or_all(text: str) -> int | None:
 def none_or_more(text: str) -> int:
     """A whole number of at least 0."""
     return count(text, least=0)
+
+
+def two_or_more(text: str) -> int:
+    """A whole number of at least 2: of tokens, of which the first is not predicted."""
+    return count(text, least=2)
 
 
 def seed(text: str) -> int:
@@ -288,11 +292,6 @@ def in_words(method: str, options: dict) -> str:
         options = {"threshold": 0} | options
     stated = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
     return f"{method} at {', '.join(stated)}" if stated else method
-
-
-def padded(text: str, width: int) -> str:
-    """Text filled with spaces to a width; the hat of n̂ takes none."""
-    return text.ljust(width + text.count("\N{COMBINING CIRCUMFLEX ACCENT}"))
 
 
 def check_method(arguments: argparse.Namespace) -> None:

@@ -99,7 +99,17 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
             )
         )
     except ChildFailedError as error:
-        return _status({failure.exitcode for failure in error.failures.values()})
+        # the others of one that fails are sent SIGTERM, which is least
+        code = max(failure.exitcode for failure in error.failures.values())
+        if code >= 0:
+            return code
+        print(
+            f"error: {signal.Signals(-code).name} ended a process, as the system does when memory "
+            "runs out; run the same command again to resume from the last checkpoint, if there is "
+            "one.",
+            file=sys.stderr,
+        )
+        return 128 - code
     except SignalException as stop:
         print(
             "stopped; run the same command again to resume from the last checkpoint, if there is "
@@ -108,24 +118,6 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
         )
         return 128 + stop.sigval
     return 0
-
-
-def _status(codes: set[int]) -> int:
-    """The exit status for processes with these exit codes, as a shell states it; prints the signal
-    that ended one."""
-    ended = codes - {-signal.SIGTERM} or codes  # SIGTERM is what the other processes are sent
-    code = 2 if 2 in ended else max(ended)
-    if code >= 0:
-        return code
-    if code != -signal.SIGTERM:
-        name = signal.Signals(-code).name
-        print(
-            f"error: {name} ended a process, as the system does when memory runs out; run the "
-            f"same command again to "
-            "resume from the last checkpoint, if there is one.",
-            file=sys.stderr,
-        )
-    return 128 - code
 
 
 def once(work: Callable[[], object], here: bool) -> None:
@@ -145,11 +137,10 @@ def once(work: Callable[[], object], here: bool) -> None:
             work()
     except Exception as error:
         failure = error
-    failed = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(
-        failed, failure and (2 if isinstance(failure, InputError) else 1)
-    )
+    statuses = [0] * torch.distributed.get_world_size()
+    refused = isinstance(failure, InputError)
+    torch.distributed.all_gather_object(statuses, int(failure is not None) + refused)
     if failure:
         raise failure
-    if any(failed):
-        sys.exit(max(filter(None, failed)))
+    if any(statuses):
+        sys.exit(max(statuses))

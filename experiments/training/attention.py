@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, library
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from core.errors import in_one_line
@@ -34,9 +33,8 @@ def fits(model: PreTrainedModel, length: int) -> bool:
     """Whether the kernel can train this model on sequences of `length` tokens on this machine."""
     config = model.config.get_text_config(decoder=True)
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    whole = not getattr(config, "sliding_window", None) and not getattr(
-        config, "attention_dropout", 0
-    )
+    changes = ("sliding_window", "attention_dropout")
+    whole = not any(getattr(config, name, None) for name in changes)
     instructions = torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
     compiler = shutil.which("c++") and shutil.which("ninja")
     return bool(instructions and compiler and whole and length % BLOCK == 0 and head_dim % 32 == 0)
@@ -82,13 +80,7 @@ def _backward(ctx, gradient: Tensor, _) -> tuple:
 
 def _attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None, **others):
     """An attention function of transformers; tensors are [batch, heads, tokens, head dimension]."""
-    in_bfloat16 = (
-        torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    )
-    if not in_bfloat16 or attention_mask is not None or query.shape[2] != key.shape[2]:
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout, scaling, **others
-        )
+    assert attention_mask is None  # training's sequences are whole, and nothing is cached
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     heads = (tensor.bfloat16().flatten(0, 1).contiguous() for tensor in (query, key, value))
     output, _ = torch.ops.dprope.attention(*heads, scale)

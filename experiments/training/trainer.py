@@ -5,7 +5,7 @@
   With the optimizer, scheduler and random states that the Trainer saves, a killed run continues
   exactly, to the last bit.
 - CLEX's random draws belong to the sample, so a run is the same on any number of processes.
-- A checkpoint appears whole or not at all (:mod:`experiments.training.state`). Ctrl-C and
+- A checkpoint counts once its manifest is written (:mod:`experiments.training.state`). Ctrl-C and
   SIGTERM leave one.
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
@@ -14,22 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import signal
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
-from unittest import mock
 
 import torch
 import transformers
 from torch.utils.data import Dataset
 from tqdm import tqdm
-from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments
-from transformers.integrations import TensorBoardCallback
+from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
 
 from core import clex
 from core.errors import NonFiniteError
@@ -48,32 +45,7 @@ DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 warnings.filterwarnings("ignore", message="`torch.distributed", category=FutureWarning)
 
 
-class SavesWhole(transformers.Trainer):
-    """A Trainer whose checkpoints appear with their manifest or not at all; the last is kept.
-
-    Attributes:
-        facts: the contents of the manifests, from :func:`experiments.training.state.facts`.
-    """
-
-    facts: ClassVar[dict] = {}
-
-    def _save_checkpoint(self, model, trial):
-        folder = Path(self.args.output_dir)
-        saving = folder / state.SAVING
-        with mock.patch.object(self, "_get_output_dir", lambda trial: str(saving)):
-            super()._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()
-        if self.is_world_process_zero():
-            saved = saving / f"checkpoint-{self.state.global_step}"
-            state.write_manifest(saved, self.facts)
-            saved.rename(folder / saved.name)
-            for old in state.checkpoints(folder)[:-1]:
-                shutil.rmtree(old)
-            shutil.rmtree(saving)
-        self.accelerator.wait_for_everyone()
-
-
-class Trainer(SavesWhole):
+class Trainer(transformers.Trainer):
     """Trains `model` on the items of `data` in their order; see the module's docstring.
 
     Args:
@@ -123,42 +95,62 @@ class Trainer(SavesWhole):
     def train(self):
         """Train to the end, from the last checkpoint in the output directory if there is one.
 
-        A progress bar shows the last loss. TensorBoard's logs are in `tensorboard/` there; steps
-        that a resumed run repeats replace those logged before the kill.
+        A progress bar shows the last loss.
 
         Raises:
             KeyboardInterrupt: Ctrl-C came; a checkpoint of the step in which it came is kept.
             SystemExit: SIGTERM came; so for it.
         """
-        from torch.utils.tensorboard import SummaryWriter
-
         folder = Path(self.args.output_dir)
         checkpoint = state.last(folder)
-        first = self.is_world_process_zero()
-        done = state.step(checkpoint) if checkpoint else 0
         self._last_log = time.perf_counter()
-        if first:
-            self.add_callback(
-                TensorBoardCallback(
-                    SummaryWriter(str(folder / state.TENSORBOARD), purge_step=done + 1)
-                )
-            )
+        self._signal = 0
         bar = tqdm(
             total=self.args.max_steps,
-            initial=done,
+            initial=state.step(checkpoint) if checkpoint else 0,
             unit="step",
             desc=folder.stem,
-            disable=not first,
+            disable=not self.is_world_process_zero(),
         )
         # The bar is closed before an error is printed, which so has a line of its own.
-        with bar as self._bar, StopsAtSignals(self.accelerator) as stop:
-            self.add_callback(stop)
-            output = super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        if stop.signal and self.state.global_step < self.args.max_steps:
-            if stop.signal == signal.SIGINT:
+        with bar as self._bar, self._heeding_signals():
+            super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if self._signal and self.state.global_step < self.args.max_steps:
+            if self._signal == signal.SIGINT:
                 raise KeyboardInterrupt
-            sys.exit(128 + stop.signal)
-        return output
+            sys.exit(128 + self._signal)
+
+    @contextlib.contextmanager
+    def _heeding_signals(self) -> Iterator[None]:
+        """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come,
+        with a checkpoint.
+
+        A second one ends the process at once. A signal that is ignored stays so.
+        """
+
+        def heed(number: int, _) -> None:
+            self._signal = number
+            restore()
+            print("\nstopping after this step, with a checkpoint", file=sys.stderr)
+
+        before = {
+            number: signal.signal(number, heed)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+
+        def restore() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        try:
+            yield
+        finally:
+            restore()
+
+    def _save_checkpoint(self, model, trial):
+        super()._save_checkpoint(model, trial)
+        state.complete(self, self.facts)
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""
@@ -219,52 +211,21 @@ class Trainer(SavesWhole):
         return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def log(self, logs, start_time=None):
-        """Log a step, with the seconds since the previous one, and at the end the whole run."""
+        """Log a step, with the seconds since the previous one, and at the end the whole run.
+
+        After a step in which a signal has come to any of the processes, all stop together.
+        """
         if "loss" in logs:
             now = time.perf_counter()
             logs["seconds"] = now - self._last_log
             self._last_log = now
             self._bar.set_postfix(loss=f"{logs['loss']:.4f}", refresh=False)
             self._bar.update()
+            came = torch.tensor(self._signal, device=self.args.device)
+            self._signal = int(self.accelerator.reduce(came, "max"))
+            if self._signal:
+                self.control.should_save = self.control.should_training_stop = True
         super().log(logs, start_time)
-
-
-class StopsAtSignals(TrainerCallback, contextlib.AbstractContextManager):
-    """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come, with a
-    checkpoint.
-
-    A second one ends the process at once. A signal that is ignored stays so.
-
-    Attributes:
-        signal: the number of the signal that came, or 0.
-    """
-
-    def __init__(self, accelerator) -> None:
-        self._accelerator = accelerator
-        self.signal = 0
-
-    def __enter__(self):
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-        self._before = {number: signal.signal(number, self._heed) for number in heeded}
-        return self
-
-    def __exit__(self, *_) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _heed(self, number: int, _) -> None:
-        self.signal = number
-        self.__exit__()
-        print("\nstopping after this step, with a checkpoint", file=sys.stderr)
-
-    def on_step_end(self, args, state, control, **_):
-        """Stop if a signal has come to any of the processes, which so stop together."""
-        self.signal = int(
-            self._accelerator.reduce(torch.tensor(self.signal, device=args.device), "max")
-        )
-        if self.signal:
-            control.should_save = control.should_training_stop = True
 
 
 def training_arguments(
@@ -300,7 +261,7 @@ def training_arguments(
         use_cpu=not on_gpu,
         activation_checkpointing=settings.checkpointing,
         seed=seed,
-        report_to=[],  # but for TensorBoard, which is written here
+        report_to=[],
         train_sampling_strategy="sequential",
         save_steps=settings.save_every,
         logging_steps=1,

@@ -20,12 +20,10 @@ LONGER = 128
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """A folder with a checkpoint, `model`, and with texts, `0.txt` to `4.txt`, of which the last
-    two are the same."""
+    """A folder with a checkpoint, `model`, and with texts, `0.txt` to `2.txt`."""
     root = tmp_path_factory.mktemp("best")
     checkpoint(root / "model", max_position_embeddings=L)
-    letters = np.random.default_rng(0).choice(list("abcdefgh "), (5, 200))
-    letters[4] = letters[3]
+    letters = np.random.default_rng(0).choice(list("abcdefgh "), (3, 200))
     for number, line in enumerate(letters):
         (root / f"{number}.txt").write_text("".join(line))
     return root
@@ -84,12 +82,3 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
     assert verdict(rows).startswith("A tie")
     few = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
     assert [row["level"] for row in few] == [True, True, False] and "chance" in verdict(few)
-
-
-def test_the_same_text_twice_is_refused_before_a_model_is_loaded(call, inputs, monkeypatch):
-    monkeypatch.setattr(
-        "experiments.kit.checkpoint.Checkpoint.load", lambda *_: pytest.fail("a model was loaded")
-    )
-    line = ["--model", inputs / "model", "--no-bos", "--texts", inputs / "3.txt", inputs / "4.txt"]
-    status, out, err = call("best", *line)
-    assert (status, out) == (2, "") and "'3' and '4' are the same text" in err

@@ -73,7 +73,6 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
     of_models = {"llama2-13b": "bfloat16", "smollm2": "bfloat16", "tiny": "float32"}
     for name, expected in of_models.items():
         assert Checkpoint(name).chosen_dtype(None) == expected
-        assert Checkpoint(name).chosen_dtype("float16") == "float16"
     for dtype in ("float32", "float16", "bfloat16", None):
         edit(folder / "config.json", dtype=dtype)
         assert Checkpoint(str(folder)).chosen_dtype(None) == (dtype or "float32")

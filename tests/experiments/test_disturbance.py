@@ -13,9 +13,9 @@ TINY = base_models.MODELS["tiny"].geometry
 
 
 def row(out, name):
-    """The numbers after a method's name, of each factor."""
-    lines = [line for line in out.splitlines() if line.startswith(f"{name}   ")]
-    return [line.removeprefix(name).split() for line in lines]
+    """The numbers before a method's name, of each factor."""
+    lines = [line for line in out.splitlines() if line.endswith(f" {name}")]
+    return [line.removesuffix(name).split() for line in lines]
 
 
 def test_averages_are_those_of_a_plain_count(done):

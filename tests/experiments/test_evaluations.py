@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from eval import longbench, open_llm, passkey, ruler
+from eval import longbench, open_llm, ruler
 from experiments.kit import records
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, journal_files, record, record_file
@@ -98,18 +98,16 @@ def test_open_llm(measure, reference, results, tmp_path):
 
 
 def test_time_cost(measure, results):
-    record = measure("time_cost --method pi yarn dprope --length 64 --repeats 3")
+    record = measure("time_cost --method pi yarn --length 64 --repeats 3")
     rows = {(row["run"], row["phase"]): row for row in record["scores"]["rows"]}
     # The last against the first is the clock's own noise.
-    runs = ("pi_s=2", "yarn_s=2", "dprope_s=2", "pi_s=2_again")
+    runs = ("pi_s=2", "yarn_s=2", "pi_s=2_again")
     assert rows.keys() == {(run, phase) for run in runs for phase in ("train", "test")}
     (file,) = journal_files(results)
     rounds = [json.loads(line)[1] for line in file.read_text().splitlines()]
     for (run, phase), row in rows.items():
         ratios = sorted(found[run][phase] / found["pi_s=2"][phase] for found in rounds)
         assert [row["low"], row["relative_to_pi"], row["high"]] == ratios
-        assert row["rounds"] == 3
-        assert (ratios == [1, 1, 1]) == (run == "pi_s=2")
         assert row["seconds"] == statistics.median(found[run][phase] for found in rounds) > 0
 
 
@@ -124,7 +122,7 @@ def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(refusal,
     assert not (tmp_path / "results").exists()
 
 
-def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(done, tmp_path, results):
+def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is(done, tmp_path, results):
     dynamic = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 4.0}
     sizes = {"max_position_embeddings": 400, "rope_parameters": dynamic}
     checkpoint(tmp_path / "toy", **sizes)
@@ -132,22 +130,15 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is_and_shown(done,
     text = "All happy families are alike. " * 20
     (tmp_path / "book.txt").write_text(text)
 
-    perplexity = results.parent / "perplexity" / "results"
-    on_toy = ["--model", tmp_path / "toy", "--results"]
-    done("perplexity --tokens 401", "--texts", tmp_path / "book.txt", *on_toy, perplexity)
-    assert record_file(perplexity).stem == "as-it-is"
-    found = record(perplexity)
+    line = ["--model", tmp_path / "toy", "--texts", tmp_path / "book.txt", "--results", results]
+    done("perplexity --tokens 401", *line)
+    assert record_file(results).stem == "as-it-is"
+    found = record(results)
     run = found["run"]
     assert (run["method"], run["factor"], run["lengths"]) == (None, 1.0, [400])
     ids = TOKENIZER.encode(text)[:401]
     losses = [*token_losses(reference, ids[:400]), token_losses(reference, ids[200:])[-1]]
     (scores,) = found["scores"]["by_length"]
     assert scores["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
-    facts = json.loads((perplexity / "toy" / records.MODEL).read_text())
+    facts = json.loads((results / "toy" / records.MODEL).read_text())
     assert facts["geometry"] == {"context_length": 400}
-    done("tables.__main__", "--results", perplexity)
-
-    done("passkey --lengths 420 --depths 1 --keys 1", *on_toy, results)
-    (value,) = journal(results).values()
-    prompt = passkey.sample(TOKENIZER.encode, 420, 0.0, 0)["prompt"]
-    assert value["prediction"] == continuation(reference, prompt, passkey.MAX_NEW_TOKENS)

@@ -93,12 +93,7 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, results,
     model = export(extended, tmp_path / "yarn", byte_tokenizer())
     training = fine_tuned(model)
     done("passkey --depths 1 --keys 1 --lengths 1024", "--model", model, "--results", results)
-    found = record(results)
-    run = found["run"]
+    run = record(results)["run"]
     assert (run["method"], run["factor"]) == ("yarn", 4.0)
-    assert found["base"] == {"model.safetensors": "def"}
-    trained = training["run"]
-    settings = records.identity(**trained | {"seed": None})
-    stated = {key: trained[key] for key in ("seed", "steps", "length")}
-    stated["identity"] = training["identity"]
-    assert run["training"] == stated | {"settings": settings}
+    assert run["training"]["identity"] == training["identity"]
+    assert run["training"]["seed"] == 3

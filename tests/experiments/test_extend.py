@@ -7,8 +7,6 @@ import re
 import pytest
 
 from core.disturbance import strategy_disturbance
-from core.errors import InputError
-from core.extend import extend_checkpoint
 from core.rope import RopeGeometry, scale
 from experiments.kit.checkpoint import Checkpoint
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -76,27 +74,6 @@ def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(
     )
     assert status == 2 and err.startswith("error: ") and says in err and err.count("\n") == 1, err
     assert not list(tmp_path.iterdir()) and not (model / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "rope",
-    [
-        {"type": "su", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8},
-        {"type": "yarn"},
-        {"rope_type": "linear", "factor": 2.0},  # beside rope_parameters that say otherwise
-    ],
-)
-def test_a_configuration_that_cannot_be_read_is_said_as_by_the_export(call, tmp_path, rope):
-    source = checkpoint(tmp_path / "model")
-    file = source / "config.json"
-    content = json.loads(file.read_text())
-    if "type" in rope:
-        del content["rope_parameters"]
-    file.write_text(json.dumps(content | {"rope_scaling": rope}))
-    with pytest.raises(InputError) as error:
-        extend_checkpoint(source, tmp_path / "out", "pi", 2)
-    status, _, err = call("extend", "--model", source, "--method", "pi")
-    assert (status, err) == (2, f"error: {error.value}\n")
 
 
 def test_a_length_that_yarn_reaches_is_said(call, tmp_path, loads_nothing):

@@ -4,7 +4,6 @@ behind."""
 import errno
 import importlib
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -67,7 +66,6 @@ LINES = """
     a text shorter than the window: perplexity --model {model} --texts text.txt --lengths 4096
     a prompt that has no room: passkey --model {model} --lengths 100
     data without the benchmark: open_llm --model {model} --benchmarks folder
-    the same length twice: ruler --model {model} --lengths 64 64
     a length that no machine measures: passkey --model {model} --lengths 100000000000000000000
     tables of nothing: tables.__main__ --results nowhere
     tables of an unset variable: tables.__main__ --results {unset}
@@ -77,6 +75,7 @@ LINES = """
     a text that is not UTF-8: perplexity --model {model} --lengths 64 --texts latin.txt
     an empty text: perplexity --model {model} --lengths 64 --texts empty.txt
     two texts of one name: perplexity --model {model} --lengths 64 --texts text.txt folder/text.txt
+    the same text twice: best --model {model} --texts text.txt copy.txt
     a text of an unset variable: perplexity --model {model} --lengths 64 --texts {unset}
 
     a model of an unset variable: passkey --model {unset}
@@ -99,7 +98,8 @@ ROWS = dict(line.strip().split(": ", 1) for line in LINES.splitlines() if line)
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
-    (here / "text.txt").write_text("All happy families are alike. " * 60)
+    for name in ("text.txt", "copy.txt"):
+        (here / name).write_text("All happy families are alike. " * 60)
     (here / "latin.txt").write_bytes("Ça va mal".encode("latin-1"))
     for file in ("empty.txt", "model.gguf"):
         (here / file).touch()
@@ -186,34 +186,11 @@ def test_what_ends_an_answer(refused, model, content):
     assert "generation_config.json" in refused(PASSKEY, "--model", model)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"scale": "../../../escaped"},
-        {"method": None},
-        {"factor": -2.0},
-        {"seed": -1},
-        {"sha256": {}},
-        None,
-    ],
-    ids=str,
-)
-def test_training_json_of_no_fine_tune_or_of_other_weights(refused, model, change):
-    facts = fine_tuned(model)
-    content = []
-    if change is not None:
-        of_run = {key: value for key, value in change.items() if key in facts["run"]}
-        content = facts | change | {"run": facts["run"] | of_run}
-    (model / "training.json").write_text(json.dumps(content))
+@pytest.mark.parametrize("sha256", [{}, {"tensors": "another"}])
+def test_training_json_of_other_weights(refused, model, sha256):
+    fine_tuned(model)
+    edit(model / "training.json", sha256=sha256)
     refused(PASSKEY, "--model", model)
-
-
-@pytest.mark.parametrize("name", ["passkey/as-it-is.json", records.MODEL])
-def test_a_torn_record(refused, good, here, name):
-    file = here / "records" / "model" / name
-    file.parent.mkdir(parents=True)
-    file.write_text('{"torn": ')
-    assert str(file) in refused(PASSKEY, "--model", good)
 
 
 # ------------------------------------------------------------------------------------------

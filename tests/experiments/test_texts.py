@@ -8,7 +8,7 @@ import pytest
 
 from experiments.kit import texts
 from experiments.kit.texts import Book
-from experiments.training.corpus import Corpus
+from experiments.training import corpus
 from tests.models import checkpoint
 
 LINES = "amber\nbirch\ncedar\n" * 200
@@ -19,11 +19,10 @@ def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path):
     file = tmp_path / "book.txt"
     file.write_bytes(WRITTEN.encode())
     assert texts.files([file]) == [Book("book", LINES)]
-    corpus = Corpus(str(tmp_path))
-    assert [book.text for book in corpus.books(0)] == [LINES]
-    fingerprint = corpus.fingerprint
+    assert [book.text for book in corpus.books(str(tmp_path), 0)] == [LINES]
+    before = corpus.content(str(tmp_path))
     file.write_text(LINES)
-    assert fingerprint == Corpus(corpus.source).fingerprint  # which tells runs apart
+    assert corpus.content(str(tmp_path)) == before  # which tells runs apart
 
 
 def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusal, tmp_path):

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 import torch
+import transformers
 from transformers import LlamaConfig, TrainingArguments
 
 from core import files
@@ -68,12 +69,12 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
     }
     facts = state.facts(run, *TRAINED_BY)
     last = state.whole(unfinished, facts)
-    files.remove(unfinished / state.SAVING)
+    state.remove_but(last, unfinished)
     source = Source("train", tokens, data)
     begin = state.step(last) if last else 0
     batches = curriculum.Batches(recipe.stages, source, SEED, begin)
     settings = trainer.joined(training_arguments(recipe, unfinished))
-    saving = trainer.SavesWhole(
+    saving = Saving(
         model=model,
         args=settings,
         train_dataset=batches,
@@ -84,6 +85,16 @@ def train(recipe: Recipe, books: Path, unfinished: Path, target: Path) -> None:
     saving.train(resume_from_checkpoint=str(last) if last else None)
     network.plain(model).to(torch.bfloat16).save_pretrained(target)
     tokens.save_pretrained(target)
+
+
+class Saving(transformers.Trainer):
+    """A Trainer whose checkpoints have a manifest of these facts."""
+
+    facts: dict
+
+    def _save_checkpoint(self, model, trial):
+        super()._save_checkpoint(model, trial)
+        state.complete(self, self.facts)
 
 
 def architecture(recipe: Recipe, tokens) -> LlamaConfig:

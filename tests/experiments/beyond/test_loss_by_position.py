@@ -38,8 +38,7 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, done):
         "yarn_s=2_books=2.json",
         "pi_s=2_books=2.json",
     }
-    written = json.loads((folder / "yarn_s=2_books=2.json").read_text())
-    record = written["scores"]
+    record = json.loads((folder / "yarn_s=2_books=2.json").read_text())["scores"]
     model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
     for title in ("one", "two"):
         ids = byte_tokenizer().encode((tmp_path / f"{title}.txt").read_text())[:2049]
@@ -49,8 +48,6 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, done):
     assert [bucket["mean"] for bucket in record["buckets"]] == pytest.approx(list(means))
     ranges = [(each["start"], each["end"]) for each in record["ranges"]]
     assert ranges == [(0, 1024), (1024, 1536), (1536, 2048)]
-    assert all(each["low"] <= each["mean"] <= each["high"] for each in record["buckets"])
-    assert written["run"]["model"]["sha256"].keys() == {"tensors"}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import random
 
 import pytest
 
+from experiments.base_models.model import Training
+from experiments.finetune import FineTune
 from experiments.kit import processes
 from tests.models import checkpoint
 
@@ -36,12 +38,20 @@ def books(tmp_path_factory):
 
 
 @pytest.fixture
-def command(base, books, tmp_path):
-    """command("--steps", 3, …) -> the arguments of experiments.finetune on these."""
-
+def command(base, books, tmp_path, monkeypatch):
+    """command("--steps", 3, …) -> the arguments of experiments.finetune on these, with settings
+    for so small a model."""
+    settings = Training(
+        steps={2: 6},
+        batch=4,
+        device_batch=2,
+        learning_rate=1e-2,
+        checkpointing=False,
+        save_every=2,
+    )
+    monkeypatch.setattr(FineTune, "default", settings)
     usual = (
-        f"--model {base} --corpus {books} --method pi --batch 4 --device-batch 2 --steps 6 "
-        f"--save-every 2 --learning-rate 1e-2 --no-checkpointing "
+        f"--model {base} --corpus {books} --method pi "
         f"--output {tmp_path}/out --results {tmp_path}/results"
     )
 

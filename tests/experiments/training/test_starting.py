@@ -13,7 +13,7 @@ import torch
 from core.errors import InputError
 from experiments.kit import command_line, processes
 from experiments.training import trainer
-from tests.processes import fork, wait
+from tests.processes import fork, ranks, wait
 
 MODULE = "tests.experiments.training.launched"
 
@@ -39,6 +39,23 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
         monkeypatch.setenv(name, value)
     assert processes.rank() == rank
     assert processes.expected() == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "local", "device"),
+    [
+        (0, None, "cpu"),
+        (4, None, "cuda"),
+        (4, 3, "cuda:3"),
+        (1, 3, "cuda:0"),  # a scheduler that shows each process its own
+    ],
+)
+def test_each_process_has_a_gpu_of_its_own(gpus, local, device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    for name, value in ({} if local is None else ranks(4)[local]).items():
+        monkeypatch.setenv(name, value)
+    assert processes.device() == device
 
 
 def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeypatch, capfd):
