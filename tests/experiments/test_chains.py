@@ -1,6 +1,8 @@
-"""Chains: what runs beside what, what is skipped, and what a kill leaves."""
+"""Chains: what runs beside what, what is skipped, what a kill leaves, and records that several
+settings share."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,9 +11,10 @@ import psutil
 import pytest
 
 from core.errors import InputError
-from experiments import rerun
+from experiments import base_models, rerun, suites
+from experiments.kit import records
 from experiments.kit.records import ROOT
-from experiments.suites.suite import Chain
+from experiments.suites.suite import Chain, Suite
 from tests.processes import until
 
 SLURM = ROOT / "experiments" / "suites" / "slurm.sh"
@@ -39,6 +42,37 @@ def test_each_chain_is_a_process_and_a_failure_says_where(run, tmp_path):
     with pytest.raises(InputError, match=failure):
         run(every, workers=1)
     assert (tmp_path / "4").read_text() == "done\n" * 2  # what has not ended goes first
+
+
+def test_a_chain_that_needs_another_comes_last_and_one_bar_counts_all(run, tmp_path, capfd):
+    run({0: Chain("needing", [], needs="a checkpoint"), 1: Chain("a", [])}, workers=2)
+    assert (tmp_path / "0").stat().st_mtime_ns >= (tmp_path / "1").stat().st_mtime_ns
+    totals = re.findall(r"(\d+)/(\d+) ", capfd.readouterr().err)
+    assert totals[-1] == ("2", "2")
+    assert {total for _, total in totals} == {"2"}
+
+
+def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
+    """Two of five chains: one was asked something else, half of one and all of one are missing."""
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "committed")
+    suite = Suite("tiny", base_models.MODELS["tiny"], tmp_path, tmp_path / "results")
+    keys = suites.defaults("tiny", suite.model, "passkey", 2)["keys"]
+    chains = [Chain("yarn_s=2", [["experiments.passkey"]])]
+    chains += [Chain(f"yarn_s=2_seed={seed}", [["experiments.passkey"]]) for seed in range(4)]
+    chains[3].commands.append(["experiments.ruler"])
+    assert rerun.estimate(chains, suite, 2) == "5 chains, 2 at a time"
+    for name, hours, more in (
+        ("yarn_s=2", 1, {"keys": keys}),
+        ("yarn_s=2_seed=0", 3, {"keys": keys, "training": {"seed": 0}}),
+        ("yarn_s=2_seed=1", 9, {"keys": keys + 1, "training": {"seed": 1}}),
+        ("yarn_s=2_seed=2", 9, {"keys": keys, "training": {"seed": 2}}),
+    ):
+        run = {"experiment": "passkey", "method": "yarn", "factor": 2, "options": {}, **more}
+        scores = {"by_length": [], "by_depth": []}
+        file = records.RESULTS / "tiny" / "passkey" / f"{name}.json"
+        records.write(file, run, scores=scores, seconds=3600 * hours, of_machine={})
+    assert "2 of them took 2.0 h" in rerun.estimate(chains, suite, 2)
+    assert "2 of them took 4.0 h" in rerun.estimate(chains, suite, 1)
 
 
 def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):

@@ -1,10 +1,15 @@
 """What a run needs, against the published sizes, the paper's hours, and what was measured."""
 
+import json
+
 import pytest
 import torch
 import transformers
 
+from core.geometry import RopeGeometry, RopeScaling
+from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.records import RESULTS
 from experiments.training import budget
 
 SEVEN = Checkpoint("llama2-7b").architecture
@@ -43,9 +48,9 @@ def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
         ),
         ("llama2-13b --factor 4 --gpus 16", 0, ["30.7 GB"]),
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
-        ("tiny --method clex", 0, ["clex_s=2_seed=0", "is learned", "--gpus N plans"]),
-        ("tiny --method pi", 0, ["interpolates pairs [0, 1, 2, 3,"]),
-        ("tiny --method original", 0, ["interpolates pairs [] of 32"]),
+        ("tiny --method clex", 0, ["clex_s=2_seed=0", "is learned"]),
+        ("tiny --method pi", 0, ["pairs 0–31 of 32 are interpolated"]),
+        ("tiny --method original", 0, ["none of 32 pairs is interpolated"]),
     ],
 )
 def test_a_dry_run_says_what_is_true_and_trains_nothing(
@@ -56,3 +61,30 @@ def test_a_dry_run_says_what_is_true_and_trains_nothing(
     assert ended == status
     for line in lines:
         assert line in out + err
+
+
+def test_pairs_are_named_and_those_of_a_blend_counted():
+    geometry = RopeGeometry(head_dim=12, base=10000.0, context_length=64)
+
+    def said(*divisors):
+        inv_freq = geometry.inv_freq / divisors
+        return budget.pairs(geometry, RopeScaling(inv_freq, 1.0, inv_freq < 0), 4.0)
+
+    assert said(1, 4, 1, 4, 4, 4) == "pairs 1, 3–5 of 6 are interpolated"
+    blend = "2 of 6 pairs are divided by 1, 1 by s = 4, 3 by 1.5 to 3"
+    assert said(1, 1, 1.5, 2, 3, 4) == blend
+
+
+def test_on_a_cpu_the_hours_are_its_own_or_none(call, monkeypatch):
+    """A record's own run takes what it took: the median over the records of its device."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    file = RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json"
+    record = json.loads(file.read_text())["environment"]
+    for device, says in (("another", "unknown: "), (record["device"], " hours, as ")):
+        monkeypatch.setattr(records, "environment", lambda device=device: {"device": device})
+        status, out, _ = call("finetune", "--dry-run", "--model", "tiny", "--method", "pi")
+        assert status == 0
+        assert "A100" not in out
+        last = out.splitlines()[-1]
+        assert says in last
+    assert float(last.split()[1]) * 3600 == pytest.approx(record["seconds"], rel=0.5)
