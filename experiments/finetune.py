@@ -188,7 +188,7 @@ class FineTune(Experiment):
         if not seconds:
             return (
                 f"unknown: no training of this model in {training.dtype} is recorded of this CPU "
-                f"({device}); --gpus N plans for N A100s"
+                f"({device})"
             )
         hours = statistics.median(seconds) / 3600
         return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"

@@ -245,7 +245,7 @@ class _Kept(nn.Module):
 
     In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions.
     ``.to(dtype)``, ``.half()`` and DeepSpeed's engine would all cast the buffers through
-    ``nn.Module._apply``.
+    ``nn.Module._apply``. Initialising the model's weights anew would compute plain frequencies.
     """
 
     def _apply(self, fn, recurse=True):
@@ -254,6 +254,12 @@ class _Kept(nn.Module):
         for name, buffer in buffers.items():
             self._buffers[name] = buffer.to(self._buffers[name].device)
         return self
+
+    def compute_default_rope_parameters(
+        self, *_, layer_type: str | None = None, **__
+    ) -> tuple[torch.Tensor, float]:
+        frequencies = self.get_buffer(buffer_name(layer_type))
+        return frequencies.clone(), getattr(self, _factor_name(layer_type))
 
     def __reduce_ex__(self, protocol):
         return _new, (_stock(self),), vars(self)

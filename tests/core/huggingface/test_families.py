@@ -10,7 +10,7 @@ import transformers
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
-from core.rope import BASELINE, PROPOSED, TIME_REFERENCE, scale
+from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import SIZES, random_model
 
 L = SIZES["max_position_embeddings"]
@@ -176,3 +176,18 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
     assert torch.equal(logits(extended), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
     assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
+
+
+@pytest.mark.parametrize("change", [copy.deepcopy, lambda model: model.init_weights() or model])
+def test_an_extended_model_stays_extended(change):
+    model = random_model("Gemma3TextConfig", **MIXED)
+    plain = logits(model)
+    expected = logits(extend(model, PROPOSED, 2))
+    weights = copy.deepcopy(model.state_dict())
+    for module in model.modules():
+        module._is_hf_initialized = False
+    (changed := change(model)).load_state_dict(weights)
+    assert torch.allclose(logits(changed), expected, atol=1e-6)
+    assert torch.allclose(
+        logits(extend(changed, ORIGINAL, 2)), plain, atol=1e-6
+    ) and not torch.equal(plain, expected)
