@@ -15,7 +15,6 @@ import multiprocessing
 import operator
 import os
 import re
-import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -86,7 +85,7 @@ def place(kind: str, name: str, measured: Results) -> Path:
 def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     """The command line of tables or figures: draw those that it names, of one or every model.
 
-    A line for each model says what is left out for want of records.
+    A line for each model says what is left out for want of records, and of the first, why.
 
     Args:
         kind: "tables" or "figures".
@@ -109,27 +108,22 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     for name in listed.keys() & set(names):
         function(kind, name)  # imported once, and not in each process
     jobs = [functools.partial(_if_measured, draw, name, of) for of, name in asked]
-    left_out: dict[str, list[str]] = {}
-    errors = []
+    drawn = False
+    left_out: dict[str, dict[str, NotMeasured]] = {}
     for (of, name), outcome in zip(asked, each(jobs)):
         if isinstance(outcome, NotMeasured):
-            errors.append(outcome)
-            left_out.setdefault(of.name, []).append(name)
+            left_out.setdefault(of.name, {})[name] = outcome
             continue
+        drawn = True
         files, text = outcome
         if arguments.names:
             print(text)
         print(*map(os.path.relpath, files), sep="\n", flush=True)
-    if arguments.names and len(errors) == len(asked):
-        raise errors[0]
     for model, missing in left_out.items():
-        words = [missing[0], "--model", model]
-        if arguments.results:
-            words += ["--results", str(arguments.results)]
-        print(
-            f"left out of {model}: {', '.join(missing)}; "
-            f"`python -m {kind} {shlex.join(words)}` says why for the first."
-        )
+        first = next(iter(missing.values()))
+        if arguments.names and not drawn:
+            raise first
+        print(f"left out of {model}: {', '.join(missing)}; {first}")
 
 
 def models(folder: Path, model: str | None = None) -> list[str]:
@@ -149,15 +143,14 @@ def _if_measured(
         return error
 
 
-def each(jobs: Iterable[Callable], processes: int | None = None) -> Iterator:
+def each(jobs: Iterable[Callable]) -> Iterator:
     """What each job returns, in their order, from as many processes as there are processors.
 
     Args:
         jobs: without arguments; each and its outcome can be pickled.
-        processes: how many; 1 works in this process.
     """
     jobs = list(jobs)
-    processes = min(processes or os.cpu_count() or 1, len(jobs))
+    processes = min(os.cpu_count() or 1, len(jobs))
     if processes <= 1:
         yield from map(operator.call, jobs)
         return

@@ -55,12 +55,9 @@ GLOBALS = {
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
-def pages(folder: Path, model: str | None = None, processes: int | None = None) -> Pages:
+def pages(folder: Path, model: str | None = None) -> Pages:
     """A model's pages; or every model's, the claims unless the records are a quick run's, and the
     repository's own.
-
-    Args:
-        processes: how many make them (default: as many as there are processors).
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
@@ -71,7 +68,7 @@ def pages(folder: Path, model: str | None = None, processes: int | None = None) 
     if not (model or measured[0].is_quick):
         jobs += [partial(claims_pages, folder), partial(table_of_all, folder)]
     written: Pages = {}
-    for some in drawing.each(jobs, processes):
+    for some in drawing.each(jobs):
         written |= some
     return written
 
@@ -113,10 +110,13 @@ def claims(tested: list) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
-        "counts": Counter(one.verdict for claim in tested for one in claim),
+        "counts": Counter(one["verdict"] for claim in tested for one in claim),
         "verdicts": VERDICTS,
         "models": {
-            one.measured.name: one.name for claim in tested for one in claim if one.measured
+            one["measured"].name: one["name"]
+            for claim in tested
+            for one in claim
+            if one["measured"]
         },
     }
     return _render("claims.md", names)
@@ -133,7 +133,7 @@ def overall_pages(tested: list) -> Pages:
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
-        "agree": sum(check.holds for check in checks),
+        "agree": checks.count(None),
         "kinds": audit.kinds(checks),
         "meaning": audit.KINDS,
         "rule": audit.RULE,
@@ -141,12 +141,13 @@ def overall_pages(tested: list) -> Pages:
         "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
-    for templates, pages_of in [
-        (TEMPLATES, OVERALL),
-        *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else []),
-    ]:
+    overall = {TEMPLATES: OVERALL}
+    view = View
+    if _beyond:
+        overall[BEYOND_TEMPLATES] = _beyond.OVERALL
+        view = _beyond.View
+    for templates, pages_of in overall.items():
         for template, file in pages_of.items():
-            view = _beyond.View if _beyond else View
             views = {name: view(each, file.parent) for name, each in measured.items()}
             written[file] = _render(template, names | {"of": views}, templates)
     return written
@@ -157,11 +158,11 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
     states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
-        models = by_claim.setdefault(one.claim.text, {}).setdefault(
-            one.verdict.removesuffix(" here"), []
+        models = by_claim.setdefault(one["claim"].text, {}).setdefault(
+            one["verdict"].removesuffix(" here"), []
         )
-        if one.measured:
-            models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
+        if one["measured"]:
+            models.append(one["name"] + states.get(one["telling"].measured_on.split(",")[0], ""))
     return by_claim
 
 
@@ -170,10 +171,10 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
     difference on each such model, at the least factor."""
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
-        if not one.verdict.startswith("does not hold"):
+        if not one["verdict"].startswith("does not hold"):
             continue
         against: dict[str, list] = {}
-        for statement in one.statements:
+        for statement in one["statements"]:
             _, minus, rival = statement.what.partition(" minus ")
             if minus:
                 against.setdefault(rival, []).append(statement)
@@ -181,7 +182,7 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
             if all(each.verdict.startswith("holds") for each in statements):
                 first = statements[0]
                 difference = number(first.number.mean, first.digits, first.signed)
-                by_claim.setdefault(one.claim.text, {}).setdefault(rival, []).append(difference)
+                by_claim.setdefault(one["claim"].text, {}).setdefault(rival, []).append(difference)
     return by_claim
 
 
