@@ -3,7 +3,6 @@ metric."""
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def perplexity(record: Record) -> Scores:
     """exp of :func:`log_perplexity`."""
     losses = log_perplexity(record)
     with np.errstate(over="ignore"):
-        return {length: replace(loss.to(np.exp), geometric=True) for length, loss in losses.items()}
+        return {length: loss.exponential() for length, loss in losses.items()}
 
 
 def log_perplexity(record: Record) -> Scores:

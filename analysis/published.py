@@ -62,7 +62,7 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     for run, scores in runs(name):
         method = run.get("method")
         if method:
-            title = methods()[method].title if method in methods() else method
+            title = methods()[method].title
             row = with_factor(title[:1].upper() + title[1:], method, run.get("factor"))
         else:
             row = str(*run.values())

@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,7 +170,7 @@ def _title(method: str) -> str:
 # Sentences that compare methods
 
 
-def sentences() -> list[dict[str, str]]:
+def sentences() -> list[Any]:
     """Each sentence that compares a method with others, by one average of a table.
 
     Its `where` and `what` are the section and the statement; `table` and `metric` say where the
@@ -178,63 +179,63 @@ def sentences() -> list[dict[str, str]]:
     `decides`. `method` is compared with those that it `covers`; the table need not have all.
     `models` and `factors` are the runs.
     """
-    return pd.read_csv(SENTENCES, dtype=str, keep_default_na=False).to_dict("records")
+    frame = pd.read_csv(SENTENCES, dtype=str, keep_default_na=False)
+    return list(frame.itertuples(index=False))
 
 
-def against_each(sentence: dict[str, str]) -> dict[str, tuple]:
+def against_each(sentence: Any) -> dict[str, tuple]:
     """By other method of the table, the run that decides: (other method, value, model, factor,
     score, the other's score).
 
     One that is ahead must be so in its least favourable run.
     """
-    scores = _scores(sentence["table"], sentence["metric"])
+    value = _UNITS[sentence.unit]
+    ours = sentence.method
     runs: dict[str, list[tuple]] = {}
-    for (model, method, factor), own in scores.items():
-        covered = model in sentence["models"].split() and factor in sentence["factors"].split()
-        if method != sentence["method"] or not covered:
+    for (model, factor), scores in _by_run(sentence.table, sentence.metric).items():
+        covered = model in sentence.models.split() and factor in sentence.factors.split()
+        if ours not in scores or not covered:
             continue
-        for (same_model, other, at), score in scores.items():
-            if same_model == model and other != method and at in (factor, None):
-                value = _UNITS[sentence["unit"]](own, score)
-                runs.setdefault(other, []).append((other, value, model, factor, own, score))
-    return {other: _deciding(sentence, of) for other, of in runs.items()}
+        for other in scores.keys() - {ours}:
+            difference = value(scores[ours], scores[other])
+            run = (other, difference, model, factor, scores[ours], scores[other])
+            runs.setdefault(other, []).append(run)
+    return {other: _deciding(sentence, of) for other, of in sorted(runs.items())}
 
 
-def _deciding(sentence: dict[str, str], runs: list[tuple]) -> tuple:
-    decides = min if sentence["decides"] == "least" else max
+def _deciding(sentence: Any, runs: list[tuple]) -> tuple:
+    decides = min if sentence.decides == "least" else max
     return decides(runs, key=lambda run: run[1])
 
 
-def _scores(table: str, metric: str) -> dict[tuple[str, str, str | None], float]:
-    """The score of every run by model, method and factor, with a misprinted average put right.
-
-    The original model and CLEX have one row, which stands at every factor: None.
-    """
-    if table == "disturbance":  # the same for both models
-        printed = published.disturbance().items()
-        return {("LLaMA2", method, f"{factor:g}"): score for (method, factor), score in printed}
-    by_run = {}
+def _by_run(table: str, metric: str) -> dict[tuple[str, str], dict[str, float]]:
+    """By model and factor, the score of each method, with a misprinted average put right."""
+    by_run: dict[tuple[str, str], dict[str, float]] = {}
     for run, scores in published.runs(table):
-        one_row = run["method"] in (rope.ORIGINAL, _CLEX)
-        factor = None if one_row else f"{run['factor']:g}"
+        method = run["method"]
+        model = run.get("model", "LLaMA2")  # a disturbance is the same for both
         derived = published.average(scores, metric)
-        right = abs(scores[metric] - derived) <= ROUNDING
-        by_run[run["model"], run["method"], factor] = scores[metric] if right else derived
+        printed = scores.get(metric, derived)
+        score = printed if abs(printed - derived) <= ROUNDING else derived
+        for factor in (2, 4):
+            # The original model and CLEX have one row, which stands at every factor.
+            if method in (rope.ORIGINAL, _CLEX) or run["factor"] == factor:
+                by_run.setdefault((model, str(factor)), {})[method] = score
     return by_run
 
 
-def outcome(sentence: dict[str, str]) -> Difference | None:
+def outcome(sentence: Any) -> Difference | None:
     """Whether a sentence agrees, by the RULE."""
     runs = against_each(sentence)
-    covered = [run for method, run in runs.items() if method in sentence["covers"].split()]
+    covered = [run for method, run in runs.items() if method in sentence.covers.split()]
     decides = _deciding(sentence, covered)
     method, value, model, factor, own, others = decides
-    printed = f"{sentence['where']}: {sentence['what']} ({sentence['metric']})"
-    if sentence["number"]:
-        printed += f": {sentence['printed']}"
-        digits = len(sentence["number"].partition(".")[2])
+    printed = f"{sentence.where}: {sentence.what} ({sentence.metric})"
+    if sentence.number:
+        printed += f": {sentence.printed}"
+        digits = len(sentence.number.partition(".")[2])
         off = 0.5 * 10**-digits + 1e-9
-        same = [run for run in runs.values() if abs(run[1] - float(sentence["number"])) <= off]
+        same = [run for run in runs.values() if abs(run[1] - float(sentence.number)) <= off]
         holds = decides in same
         kind = OMISSION if same else SLIP
         against = " and ".join(_title(run[0]) for run in same) or "no method"
@@ -243,14 +244,14 @@ def outcome(sentence: dict[str, str]) -> Difference | None:
         digits = 2
         holds = value > 0
         kind = OMISSION
-        why = f"{_title(method)} has {others:.2f} there, {_title(sentence['method'])} {own:.2f}."
+        why = f"{_title(method)} has {others:.2f} there, {_title(sentence.method)} {own:.2f}."
     text = _number(sentence, value, digits or 1)
-    derived = f"{text} {sentence['unit']} against {_title(method)} ({model}, s = {factor})"
+    derived = f"{text} {sentence.unit} against {_title(method)} ({model}, s = {factor})"
     return _unless(holds, kind, printed, derived, why)
 
 
-def _number(sentence: dict[str, str], value: float, digits: int) -> str:
-    return number(value, digits, sign=sentence["unit"] == "points")
+def _number(sentence: Any, value: float, digits: int) -> str:
+    return number(value, digits, sign=sentence.unit == "points")
 
 
 def other_sentences() -> Iterator[Difference | None]:
@@ -349,14 +350,14 @@ def compared() -> Table:
     for sentence in sentences():
         runs = against_each(sentence)
         cells = [
-            Cell(f"{sentence['where']}: {sentence['what']} ({sentence['metric']})"),
-            Cell(sentence["printed"]),
+            Cell(f"{sentence.where}: {sentence.what} ({sentence.metric})"),
+            Cell(sentence.printed),
         ]
         for method in _ALL:
             text = NONE
             if method in runs:
                 text = _number(sentence, runs[method][1], 2)
-            covered = method in runs and method in sentence["covers"].split()
+            covered = method in runs and method in sentence.covers.split()
             cells.append(Cell(text, bold=covered))
         difference = outcome(sentence)
         cells.append(Cell(difference[0] if difference else "agrees"))

@@ -13,8 +13,6 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -64,12 +62,11 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     """
     folder = folder.resolve()  # links are found by whole paths
     measured = [Results.of(name, folder) for name in drawing.models(folder, model)]
-    jobs: list[Callable[[], Pages]] = [partial(model_pages, each) for each in measured]
-    if not (model or measured[0].is_quick):
-        jobs += [partial(claims_pages, folder), partial(table_of_all, folder)]
     written: Pages = {}
-    for some in drawing.each(jobs):
-        written |= some
+    for each in measured:
+        written |= model_pages(each)
+    if not (model or measured[0].is_quick):
+        written |= claims_pages(folder) | {folder / "all.csv": all_results.table(folder)}
     return written
 
 
@@ -81,11 +78,6 @@ def claims_pages(folder: Path) -> Pages:
         folder / "claims.csv": claims_page.table(tested),
     }
     return written | overall_pages(tested) if folder == RESULTS else written
-
-
-def table_of_all(folder: Path) -> Pages:
-    """Every score in one file."""
-    return {folder / "all.csv": all_results.table(folder)}
 
 
 def model_pages(measured: Results) -> Pages:

@@ -1,5 +1,7 @@
 """Draw one table of a model: from records to tables/MODEL/NAME.tex."""
 
+from dataclasses import replace
+
 from analysis import drawing, metrics
 from analysis.results import Results
 from core import files
@@ -30,4 +32,4 @@ def table(name: str, measured: Results) -> Table:
     else:
         built = drawing.function("tables", name)(measured)
     of_records = any(name.endswith(each) for each in measured.experiments())
-    return built.sketched() if measured.is_quick and of_records else built
+    return replace(built, sketch=measured.is_quick and of_records)

@@ -4,11 +4,8 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 as it can.
 """
 
-from __future__ import annotations
-
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from analysis.scores import LEAST_TEXTS, Score, by_text, interval, number
 
@@ -56,7 +53,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
-        sketch: whether it is of a quick run; see :meth:`sketched`.
+        sketch: whether it is of a quick run.
     """
 
     name: str
@@ -72,22 +69,6 @@ class Table:
         whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
         sketch = "A sketch, which decides nothing. " if self.sketch else ""
         return f"{sketch}{whose} {self.caption}"
-
-    def sketched(self) -> Table:
-        """The table called a sketch, without intervals and bold numbers; of the caption, which
-        explains them, the first sentence."""
-        blocks = []
-        for block in self.blocks:
-            rows = (tuple(map(_plain, row)) for row in block.rows)
-            blocks.append(replace(block, rows=tuple(rows)))
-        first, *_ = self.caption.split(". ")
-        caption = f"{first.rstrip('.')}."
-        return replace(self, caption=caption, blocks=tuple(blocks), sketch=True)
-
-
-def _plain(cell: Cell) -> Cell:
-    """The cell without an interval, which is in brackets, and not bold."""
-    return Cell(cell.text, re.sub(r"\[[^]]*\] ?", "", cell.small).strip())
 
 
 def titles(texts: Iterable[str]) -> str:

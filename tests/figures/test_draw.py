@@ -45,13 +45,3 @@ def test_only_a_picture_that_differs_to_the_eye_is_written(tmp_path, there, stay
     assert save(tmp_path / "drawn") == [pdf, png]
     assert png.read_bytes() == (before if stays else drawn)
     assert (pdf.read_bytes() == b"an older one") == stays
-
-
-@pytest.mark.parametrize("suffix", [".pdf", ".png"])
-def test_a_file_that_is_missing_is_written(tmp_path, suffix):
-    save(tmp_path / "beyond" / "drawn")
-    missing = (tmp_path / "beyond" / "drawn").with_suffix(suffix)
-    content = missing.read_bytes()
-    missing.unlink()
-    save(tmp_path / "beyond" / "drawn")
-    assert missing.read_bytes() == content

@@ -67,6 +67,6 @@ def test_every_average_is_checked():
 )
 def test_sentences_against_each_method_by_hand(what, metric, values):
     listed = audit.sentences()
-    (sentence,) = (each for each in listed if (each["what"], each["metric"]) == (what, metric))
+    (sentence,) = (each for each in listed if (each.what, each.metric) == (what, metric))
     found = {method: run[1] for method, run in audit.against_each(sentence).items()}
     assert found == pytest.approx(values, abs=0.006)
