@@ -65,37 +65,29 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     written: Pages = {}
     for each in measured:
         written |= model_pages(each)
-    if not (model or measured[0].is_quick):
-        written |= claims_pages(folder) | {folder / "all.csv": all_results.table(folder)}
-    return written
-
-
-def claims_pages(folder: Path) -> Pages:
-    """The claims; beside the repository's own records, its own pages."""
+    if model or measured[0].is_quick:
+        return written
     tested = claims_page.tested(folder)
-    written = {
-        folder / "claims.md": claims(tested),
-        folder / "claims.csv": claims_page.table(tested),
-    }
+    written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.csv"] = claims_page.table(tested)
+    written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
 
 
 def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
     folder = measured.folder / measured.name
-    further = _beyond is not None and (folder / BEYOND).is_dir()
-    written = {folder / "README.md": _model_page(View(measured, folder), TEMPLATES, further)}
-    if _beyond and further:
-        view = _beyond.View(measured, folder / BEYOND)
-        written[folder / BEYOND / "README.md"] = _model_page(view, BEYOND_TEMPLATES, further)
+    views = {TEMPLATES: View(measured, folder)}
+    if _beyond and (folder / BEYOND).is_dir():
+        views[BEYOND_TEMPLATES] = _beyond.View(measured, folder / BEYOND)
+    written = {}
+    for templates, view in views.items():
+        own = f"{measured.name.replace('-', '_')}.md"
+        has_own = measured.folder == RESULTS and (templates / own).is_file()
+        names = view.offered() | {"further": len(views) > 1}
+        text = _render(own if has_own else "model.md", names, templates)
+        written[view.page / "README.md"] = text
     return written
-
-
-def _model_page(view: View, templates: Path, further: bool) -> str:
-    own = f"{view.results.name.replace('-', '_')}.md"
-    has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
-    names = view.offered() | {"further": further}
-    return _render(own if has_own else "model.md", names, templates)
 
 
 def claims(tested: list) -> str:
