@@ -12,11 +12,7 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
-CONTEXT = {"tiny": 1024, "smollm2": 8192}
-BOOKS = {"tiny": 30, "smollm2": 20}
-N_HAT = {2: {"n_hat": 40}, 4: {"n_hat": 32}}  # 5/8 and 1/2 of 64
 BEYOND = 1  # of :func:`by_book`
-RIVALS = [("pi", {}), ("yarn", {})]
 LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])*)\]\(([^)]*)\)")  # its text, which may hold an interval
 
 
@@ -72,56 +68,41 @@ def student(values):
 # Records
 
 
-def by_setting(model, experiment, trained):
-    """The scores of an experiment by method, options and factor, and by seed, -1 without
+def by_setting(experiment, trained):
+    """SmolLM2's scores of an experiment by method, options and factor, and by seed, -1 without
     training."""
     runs = {}
-    for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
+    for file in sorted((RESULTS / "smollm2").glob(f"**/{experiment}/*.json")):
         record = json.loads(file.read_text())
         run = record["run"]
         seed = run["training"]["seed"] if "training" in run else -1
-        if (seed >= 0) == trained and (
-            experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]
-        ):
-            runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[
-                seed
-            ] = record["scores"]
+        whole = experiment != "loss_by_position" or len(run["data"]) == 20
+        if whole and (seed >= 0) == trained:
+            setting = (run["method"], json.dumps(run["options"]), run["factor"])
+            runs.setdefault(setting, {})[seed] = record["scores"]
     return runs
 
 
-def pair(runs, ours, other, factor):
-    """The scores of two settings by the seeds that both have; empty where one is not there."""
-    both = [
-        runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)
-    ]
-    return [[each[seed] for each in both] for seed in sorted(both[0].keys() & both[1].keys())]
-
-
-def by_book(scores, model):
-    """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
+def by_book(scores):
+    """SmolLM2's loss within L and beyond it of each of 20 books, in the order of titles: [books,
+    2]."""
     blocks = pd.DataFrame(scores["blocks"])
-    edge = CONTEXT[model] // scores["block"]
+    edge = 8192 // scores["block"]
     of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
     sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
-    return np.array(sides).T
-
-
-def of_smollm2(name):
-    """Its losses within and beyond L on 20 books at s = 2: [books, 2]."""
-    file = RESULTS / "smollm2/beyond" / f"{name}_books=20.json"
-    losses = by_book(json.loads(file.read_text())["scores"], "smollm2")
+    losses = np.array(sides).T
     assert losses.shape == (20, 2)
     return losses
 
 
+def of_file(name):
+    """The losses of a record at s = 2: [books, 2]."""
+    file = RESULTS / "smollm2/beyond" / f"{name}_books=20.json"
+    return by_book(json.loads(file.read_text())["scores"])
+
+
 def untrained(method):
-    return of_smollm2(f"loss_by_position/{method}_s=2")
-
-
-def of_setting(experiment, method, options=None):
-    """SmolLM2's scores at s = 2 without training."""
-    runs = by_setting("smollm2", experiment, trained=False)
-    return runs[method, json.dumps(options or {}), 2][-1]
+    return of_file(f"loss_by_position/{method}_s=2")
 
 
 # README
@@ -183,15 +164,19 @@ def test_hours_are_those_of_the_records():
 def test_losses(claims, key):
     """The paper's perplexities are without training; the rest is of fine-tunes where t = 0 is
     one."""
-    ours = ("dprope", N_HAT[2] if key == "perplexity" else {})
-    rivals = RIVALS if key == "perplexity" else [*RIVALS, ("dprope", N_HAT[2])]
-    fine_tuned = by_setting("smollm2", "loss_by_position", trained=True)
-    trained = key == "less_is_better" and ("dprope", "{}", 2.0) in fine_tuned
-    runs = fine_tuned if trained else by_setting("smollm2", "loss_by_position", trained=False)
+    papers = ("dprope", '{"n_hat": 40}', 2)
+    ours = papers if key == "perplexity" else ("dprope", "{}", 2)
+    rivals = [("pi", "{}", 2), ("yarn", "{}", 2)]
+    if key == "less_is_better":
+        rivals.append(papers)
+    runs = by_setting("loss_by_position", trained=True)
+    trained = key == "less_is_better" and ours in runs
+    if not trained:
+        runs = by_setting("loss_by_position", trained=False)
     family = {}
     for rival in rivals:
-        for own, other in pair(runs, ours, rival, 2):
-            gaps = (by_book(own, "smollm2") - by_book(other, "smollm2"))[:, BEYOND]
+        for seed in runs[ours].keys() & runs.get(rival, {}).keys():
+            gaps = (by_book(runs[ours][seed]) - by_book(runs[rival][seed]))[:, BEYOND]
             family[rival[0]] = estimate(gaps.mean(), of_sample(gaps))
     row = claims.loc[key, "smollm2"]
     expected = at_95_per_cent(*family["yarn"])
@@ -207,8 +192,9 @@ def test_losses(claims, key):
 
 def test_short_text(claims):
     """Open LLM by document: DPRoPE minus YaRN."""
-    ours = of_setting("open_llm", "dprope", N_HAT[2])["by_document"]
-    others = of_setting("open_llm", "yarn")["by_document"]
+    runs = by_setting("open_llm", trained=False)
+    ours = runs["dprope", '{"n_hat": 40}', 2][-1]["by_document"]
+    others = runs["yarn", "{}", 2][-1]["by_document"]
     groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
     errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
     expected = at_95_per_cent(*estimate(np.mean([group.mean() for group in groups]), *errors))
@@ -250,7 +236,7 @@ def test_all_csv_has_every_record_with_scores(scores):
 def test_losses_of_all_csv_are_those_of_the_records(scores):
     """YaRN on SmolLM2 at s = 2, fine-tuned."""
     of = scores.loc["smollm2", "h200", "loss_by_position", "yarn", 2.0].set_index("metric")
-    within, beyond = of_smollm2("h200/loss_by_position/yarn_s=2_seed=0").T
+    within, beyond = of_file("h200/loss_by_position/yarn_s=2_seed=0").T
     places = {"within L": within, "beyond L": beyond, "beyond minus within": beyond - within}
     for place, losses in places.items():
         found = of.loc[place, ["value", "low", "high"]].tolist()
