@@ -30,6 +30,9 @@ _RUN = ("model", "method", "factor", "n_hat", "intervals")  # the columns that s
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 _LENGTH = GEOMETRY.context_length
+# Half a unit of the last digit of the paper's times: a smaller difference would not show in its
+# table.
+TIME_RESOLUTION = 0.005
 # The averages of the paper's tables by their names here, and how many of the first parts each
 # leaves out.
 _AVERAGES = {"Avg.": 0, "Avg.>4k": 1, "Avg.>L": 1}
@@ -146,15 +149,6 @@ def ablated(name: str, metric: str) -> dict[float, float]:
         metric: an average, by its name in the tables here; the mean of all parts stands for others.
     """
     return {float(*run.values()): average(scores, metric) for run, scores in runs(name)}
-
-
-def time_resolution() -> float:
-    """Half a unit of the last digit of the paper's times: a smaller difference would not show in
-    its table."""
-    digits = (
-        len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"]
-    )
-    return 0.5 * 10.0 ** -max(digits)
 
 
 def average(scores: dict[str, float], metric: str) -> float:

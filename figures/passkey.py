@@ -92,13 +92,14 @@ def _curves(axes: Axes, rows: list[Row], looks: dict, context_length: int) -> No
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
         # them.
         seeds = cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
-        lengths = seeds.index / 1024
+        mean, low, high = seeds.to_numpy().T
+        lengths = seeds.index.to_numpy() / 1024
         # Side by side, or the intervals hide each other.
         aside = 0.012 * lengths.max() * (index - (len(rows) - 1) / 2)
         axes.errorbar(
             lengths + aside,
-            seeds["mean"],
-            yerr=[seeds["mean"] - seeds["low"], seeds["high"] - seeds["mean"]],
+            mean,
+            yerr=[mean - low, high - mean],
             label=_label(row.setting),
             capsize=1,
             elinewidth=0.5,

@@ -7,7 +7,6 @@ a sentence whose condition no longer holds: a page never says what its records d
 
 import functools
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -167,12 +166,11 @@ class View:
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its
         name."""
-        settings = {each.name: each for each in disturbance.settings(self.results, factor)}
-        n_hat = re.fullmatch(r"DPRoPE \(n̂ = (\d+)\)", name)
-        setting = (
-            Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
-        )
-        return disturbance.compute(self.results.geometry, setting).average
+        settings = disturbance.settings(self.results, factor)
+        for n_hat in range(1, self.results.geometry.head_dim + 1):
+            settings.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
+        by_name = {setting.name: setting for setting in settings}
+        return disturbance.compute(self.results.geometry, by_name[name]).average
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""

@@ -501,7 +501,7 @@ def time(results: Results) -> Iterator[Statement]:
     methods run the same operators on numbers of the same size, so that only a fault could make a
     difference.
     """
-    region = Region(high=1 + published.time_resolution())
+    region = Region(high=1 + published.TIME_RESOLUTION)
     for statement in _times(results, rope.PROPOSED, region):
         slower = region.verdict(statement.number) == CONTRADICTED
         yield replace(statement, verdict=CONTRADICTED if slower else CERTAIN)

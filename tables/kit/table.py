@@ -104,29 +104,29 @@ def score_block(
     """
     rows = list(rows)
     metrics = list(dict.fromkeys(metric for _, scores in rows for metric in scores))
-    columns = [[Cell(sentence_case(name)) for name, _ in rows]]
+    tops = {}
     for metric in metrics:
         means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
-        difference = metric.startswith("Δ")
-        ranked = best and means and len(rows) > 1 and not difference and metric != unranked
-        top = best(means) if ranked else None
-        column = []
-        for _, scores in rows:
-            if metric not in scores:
-                column.append(Cell(NO_RECORD))
-            elif scores[metric] is None:
-                column.append(Cell(NONE))
-            else:
-                column.append(_score_cell(scores[metric], digits, difference, top))
-        columns.append(column)
-    return Block(title, (first, *metrics), tuple(zip(*columns)))
+        if best and means and len(rows) > 1 and metric != unranked and not metric.startswith("Δ"):
+            tops[metric] = best(means)
+    lines = []
+    for name, scores in rows:
+        cells = (_cell(scores, metric, digits, tops.get(metric)) for metric in metrics)
+        lines.append((Cell(sentence_case(name)), *cells))
+    return Block(title, (first, *metrics), tuple(lines))
 
 
-def _score_cell(score: Score, digits: int, sign: bool, best: float | None) -> Cell:
+def _cell(scores: Mapping[str, Score | None], metric: str, digits: int, best: float | None) -> Cell:
     """A published number, which has neither interval nor samples, has the two decimals that the
     paper prints."""
+    if metric not in scores:
+        return Cell(NO_RECORD)
+    score = scores[metric]
+    if score is None:
+        return Cell(NONE)
     if score.low is None and score.n is None:
         digits = 2
+    sign = metric.startswith("Δ")
     each = by_text(score, digits, sign)
     small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
     return Cell(number(score.mean, digits, sign), small, bold=score.mean == best)
