@@ -1,5 +1,4 @@
-"""The one loop that draws, behind `python -m tables`, `python -m figures` and
-`python -m report.pages`.
+"""The one loop that draws, behind `python -m tables` and `python -m figures`.
 
 A table is a function `def NAME(results: Results) -> Table:` of a module in tables/, and a figure
 one in figures/ that returns a Figure. The first paragraph of its docstring is its title, and a
@@ -11,14 +10,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import multiprocessing
-import operator
 import os
 import re
-import shlex
-import signal
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +80,7 @@ def place(kind: str, name: str, measured: Results) -> Path:
 def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     """The command line of tables or figures: draw those that it names, of one or every model.
 
-    A line for each model says what is left out for want of records.
+    A line for each model says what is left out for want of records, and of the first, why.
 
     Args:
         kind: "tables" or "figures".
@@ -104,32 +98,25 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
 
     names = arguments.names or list(listed)
     model, folder = results.chosen(arguments.model, arguments.results)
-    measured = [Results.of(each, folder) for each in models(folder, model)]
-    asked = [(of, name) for of in measured for name in names]
-    for name in listed.keys() & set(names):
-        function(kind, name)  # imported once, and not in each process
-    jobs = [functools.partial(_if_measured, draw, name, of) for of, name in asked]
-    left_out: dict[str, list[str]] = {}
-    errors = []
-    for (of, name), outcome in zip(asked, each(jobs)):
-        if isinstance(outcome, NotMeasured):
-            errors.append(outcome)
-            left_out.setdefault(of.name, []).append(name)
-            continue
-        files, text = outcome
-        if arguments.names:
-            print(text)
-        print(*map(os.path.relpath, files), sep="\n", flush=True)
-    if arguments.names and len(errors) == len(asked):
-        raise errors[0]
-    for model, missing in left_out.items():
-        words = [missing[0], "--model", model]
-        if arguments.results:
-            words += ["--results", str(arguments.results)]
-        print(
-            f"left out of {model}: {', '.join(missing)}; "
-            f"`python -m {kind} {shlex.join(words)}` says why for the first."
-        )
+    drawn = False
+    left_out: dict[str, dict[str, NotMeasured]] = {}
+    for each in models(folder, model):
+        measured = Results.of(each, folder)
+        for name in names:
+            try:
+                files, text = draw(name, measured)
+            except NotMeasured as error:
+                left_out.setdefault(each, {})[name] = error
+                continue
+            drawn = True
+            if arguments.names:
+                print(text)
+            print(*map(os.path.relpath, files), sep="\n", flush=True)
+    for each, missing in left_out.items():
+        first = next(iter(missing.values()))
+        if arguments.names and not drawn:
+            raise first
+        print(f"left out of {each}: {', '.join(missing)}; {first}")
 
 
 def models(folder: Path, model: str | None = None) -> list[str]:
@@ -138,31 +125,3 @@ def models(folder: Path, model: str | None = None) -> list[str]:
     if not named:
         raise InputError(f"no records under {folder}; measure something, or give --results.")
     return named
-
-
-def _if_measured(
-    draw: Callable[[str, Results], Drawn], name: str, measured: Results
-) -> Drawn | NotMeasured:
-    try:
-        return draw(name, measured)
-    except NotMeasured as error:
-        return error
-
-
-def each(jobs: Iterable[Callable], processes: int | None = None) -> Iterator:
-    """What each job returns, in their order, from as many processes as there are processors.
-
-    Args:
-        jobs: without arguments; each and its outcome can be pickled.
-        processes: how many; 1 works in this process.
-    """
-    jobs = list(jobs)
-    processes = min(processes or os.cpu_count() or 1, len(jobs))
-    if processes <= 1:
-        yield from map(operator.call, jobs)
-        return
-    fork = multiprocessing.get_context("fork")  # this process has imported what the others need
-    # Ctrl-C is answered once, by the process that all others are forked from.
-    ignored = signal.SIGINT, signal.SIG_IGN
-    with ProcessPoolExecutor(processes, fork, signal.signal, ignored) as pool:
-        yield from pool.map(operator.call, jobs)

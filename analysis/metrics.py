@@ -2,15 +2,14 @@
 metric."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from analysis.comparison import Row
 from analysis.results import Record
 from analysis.scores import Score, Scores, book_of, over_texts, stacked
-from analysis.settings import tokens
+from analysis.settings import Setting, tokens
 from core.errors import InputError
 from eval import longbench
 from eval.intervals import accuracy_interval
@@ -72,7 +71,7 @@ def perplexity(record: Record) -> Scores:
     """exp of :func:`log_perplexity`."""
     losses = log_perplexity(record)
     with np.errstate(over="ignore"):
-        return {length: replace(loss.to(np.exp), geometric=True) for length, loss in losses.items()}
+        return {length: loss.exponential() for length, loss in losses.items()}
 
 
 def log_perplexity(record: Record) -> Scores:
@@ -136,6 +135,13 @@ def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
         counts[name] = (*_keys(of_length), share.at_most(100.0))
     return counts
+
+
+def times(record: Record) -> Iterator[tuple[Setting, dict, Score]]:
+    """Of each timing: its setting, its row of the record, and its time as a multiple of PI's."""
+    for row in record.scores["rows"]:
+        setting = Setting.of(row | {"factor": record.run["factor"]})
+        yield setting, row, Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
 
 
 def generic(record: Record) -> Scores:

@@ -20,10 +20,19 @@ from core.geometry import RopeGeometry
 from experiments.kit.records import RESULTS
 
 # A table's column of numbers, and the column that says what they measure.
-_METRICS = {"score": "metric", "perplexity": "context_length", "relative_to_pi": "phase"}
+_METRICS = {
+    "score": "metric",
+    "perplexity": "context_length",
+    "disturbance_e3": "context_length",
+    "relative_to_pi": "phase",
+}
+_RUN = ("model", "method", "factor", "n_hat", "intervals")  # the columns that say what was run
 # The geometry of the paper's models, which is all that its table of disturbances depends on.
 GEOMETRY = RopeGeometry(head_dim=128, base=10000.0, context_length=4096)
 _LENGTH = GEOMETRY.context_length
+# Half a unit of the last digit of the paper's times: a smaller difference would not show in its
+# table.
+TIME_RESOLUTION = 0.005
 # The averages of the paper's tables by their names here, and how many of the first parts each
 # leaves out.
 _AVERAGES = {"Avg.": 0, "Avg.>4k": 1, "Avg.>L": 1}
@@ -36,35 +45,41 @@ def table(name: str) -> pd.DataFrame:
 
 
 @functools.cache
+def runs(name: str) -> list[tuple[dict, dict[str, float]]]:
+    """What was run of a table, by those of its columns that say it, and its scores by metric."""
+    frame = table(name)
+    keys = [key for key in _RUN if key in frame]
+    value, metric = next((key, of) for key, of in _METRICS.items() if key in frame)
+    found = []
+    for run, lines in frame.groupby(keys, dropna=False, sort=False):
+        stated = {key: each for key, each in zip(keys, run) if pd.notna(each)}
+        found.append((stated, dict(zip(lines[metric], lines[value]))))
+    return found
+
+
+@functools.cache
 def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     """The paper's scores by model and the row's name; an ablation's rows are named by the option's
     value."""
     by_model: dict[str, dict[str, dict[str, Score]]] = {}
-    for line in table(name).to_dict("records"):
-        if "model" in line:
-            method = line["method"]
-            factor = line.get("factor")
-            registered = methods().get(method)
-            title = registered.title if registered else method
-            model = line["model"]
-            row = with_factor(
-                title[:1].upper() + title[1:], method, None if pd.isna(factor) else factor
-            )
-            value, metric = next((key, of) for key, of in _METRICS.items() if key in line)
+    for run, scores in runs(name):
+        method = run.get("method")
+        if method:
+            title = methods()[method].title
+            row = with_factor(title[:1].upper() + title[1:], method, run.get("factor"))
         else:
-            model = "LLaMA2-13B"
-            row = str(next(iter(line.values())))
-            value = "score"
-            metric = "metric"
-        by_model.setdefault(model, {}).setdefault(row, {})[line[metric]] = Score(float(line[value]))
+            row = str(*run.values())
+        model = run.get("model", "LLaMA2-13B")
+        of_row = {metric: Score(float(score)) for metric, score in scores.items()}
+        by_model.setdefault(model, {})[row] = of_row
     return by_model
 
 
 def disturbance() -> dict[tuple[str, float], float]:
     """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
     return {
-        (row.method, float(row.factor)): row.disturbance_e3
-        for row in table("disturbance").itertuples()
+        (run["method"], float(run["factor"])): float(*scores.values())
+        for run, scores in runs("disturbance")
     }
 
 
@@ -73,15 +88,19 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
     length up to s."""
     if factor is None:
         return title
-    learned = method in methods() and methods()[method].start is not None
+    learned = is_learned(method)
     return f"{title} (s {'≤' if learned else '='} {factor:g})"
+
+
+def is_learned(method: str | None) -> bool:
+    """Whether a method has learned parameters, so that the paper has one row of it for all s."""
+    return method in methods() and methods()[method].start is not None
 
 
 def rivals(name: str) -> list[str]:
     """The methods that the paper compares its own with in a table."""
-    return [
-        method for method in table(name)["method"].unique() if method not in (ORIGINAL, PROPOSED)
-    ]
+    listed = dict.fromkeys(run["method"] for run, _ in runs(name))
+    return [method for method in listed if method not in (ORIGINAL, PROPOSED)]
 
 
 def advantage(name: str, rival: str, factor: float, metric: str) -> float | None:
@@ -92,7 +111,7 @@ def advantage(name: str, rival: str, factor: float, metric: str) -> float | None
     """
     if metric not in _AVERAGES:
         return None
-    return _difference(name, rival, factor, lambda scores: _average(scores, metric))
+    return _difference(name, rival, factor, lambda scores: average(scores, metric))
 
 
 def perplexity_advantage(rival: str, factor: float) -> float | None:
@@ -112,22 +131,14 @@ def _difference(
     Args:
         value: computes it from a model's scores.
     """
-    frame = table(name)
-    if "factor" in frame:
-        learned = [
-            method for method, registered in methods().items() if registered.start
-        ]  # once for all factors
-        frame = frame[frame["factor"].isin([factor, np.nan]) | frame["method"].isin(learned)]
-    column = "perplexity" if name == "perplexity" else "score"
-    scores = {
-        key: dict(zip(rows[_METRICS[column]], rows[column]))
-        for key, rows in frame.groupby(["model", "method"])
-    }
-    pairs = [
-        (scores.get((model, PROPOSED)), scores.get((model, rival)))
-        for model in frame["model"].unique()
-    ]
-    gaps = [value(ours) - value(others) for ours, others in pairs if ours and others]
+    gaps = []
+    for ours, scores in runs(name):
+        if ours["method"] != PROPOSED or ours.get("factor", factor) != factor:
+            continue
+        for other, others in runs(name):
+            alike = is_learned(rival) or other.get("factor", factor) == factor
+            if alike and (other["model"], other["method"]) == (ours["model"], rival):
+                gaps.append(value(scores) - value(others))
     return float(np.mean(gaps)) if gaps else None
 
 
@@ -137,22 +148,10 @@ def ablated(name: str, metric: str) -> dict[float, float]:
     Args:
         metric: an average, by its name in the tables here; the mean of all parts stands for others.
     """
-    frame = table(name)
-    return {
-        float(value): _average(dict(zip(rows["metric"], rows["score"])), metric)
-        for value, rows in frame.groupby(frame.columns[0])
-    }
+    return {float(*run.values()): average(scores, metric) for run, scores in runs(name)}
 
 
-def time_resolution() -> float:
-    """Half a unit of the last digit of the paper's times: a smaller difference would not show in
-    its table."""
-    digits = (
-        len(f"{value:.9g}".partition(".")[2]) for value in table("time_cost")["relative_to_pi"]
-    )
-    return 0.5 * 10.0 ** -max(digits)
-
-
-def _average(scores: dict[str, float], metric: str) -> float:
+def average(scores: dict[str, float], metric: str) -> float:
+    """An average of a row, by its name here, from the row's parts; of all for another metric."""
     parts = [score for name, score in scores.items() if not name.startswith("Avg")]
     return float(np.mean(parts[_AVERAGES.get(metric, 0) :]))

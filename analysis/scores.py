@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -117,13 +117,18 @@ class Score:
         others."""
         return self.low is not None and 0 < len(self.texts) < LEAST_TEXTS
 
-    def to(self, change: Callable[[float], float]) -> Score:
-        """In another unit, by an increasing function."""
-        low, high = (None if end is None else float(change(end)) for end in (self.low, self.high))
-        texts = tuple(float(change(value)) for value in self.texts)
-        by_seed = tuple(float(change(value)) for value in self.by_seed)
-        mean = float(change(self.mean))
-        return replace(self, mean=mean, low=low, high=high, texts=texts, by_seed=by_seed)
+    def exponential(self) -> Score:
+        """Of a mean of logarithms, the geometric mean."""
+        low, high = (None if end is None else float(np.exp(end)) for end in (self.low, self.high))
+        return replace(
+            self,
+            mean=float(np.exp(self.mean)),
+            low=low,
+            high=high,
+            texts=tuple(np.exp(self.texts).tolist()),
+            by_seed=tuple(np.exp(self.by_seed).tolist()),
+            geometric=True,
+        )
 
     def at_most(self, most: float) -> Score:
         """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may
@@ -181,7 +186,7 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
         values = np.log(values) if geometric else values
         by_seed = values.mean(axis=1)
         score = replace(_of_texts(values.mean(axis=0), by_seed), by_seed=tuple(by_seed.tolist()))
-        return replace(score.to(np.exp), geometric=True) if geometric else score
+        return score.exponential() if geometric else score
 
 
 def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> Score:
@@ -246,33 +251,28 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     """
     if len(runs) == 1:
         return runs[0]
-    pooled: dict[str, Score] = {}
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
             raise InputError(
                 f"not every seed of a setting has the score {differing[0]!r}; measure the rest "
                 f"again."
             )
-    for metric in runs[0]:
-        scores = [run[metric] for run in runs]
-        if all(score.texts for score in scores):
-            pooled[metric] = over_texts([score.texts for score in scores], scores[0].geometric)
-            continue
-        means = np.array([score.mean for score in scores])
-        pooled[metric] = Score(
-            float(means.mean()), n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist())
-        )
-        if any(score.low is None for score in scores):
-            continue
-        seeds = students_half(means)
-        below, above = (
-            float(np.mean([abs(getattr(s, end) - s.mean) for s in scores]))
-            for end in ("low", "high")
-        )
-        low = max(means.mean() - np.hypot(seeds, below), 0.0)
-        high = means.mean() + np.hypot(seeds, above)
-        pooled[metric] = replace(pooled[metric], low=float(low), high=float(high))
-    return pooled
+    return {metric: _over_seeds([run[metric] for run in runs]) for metric in runs[0]}
+
+
+def _over_seeds(scores: list[Score]) -> Score:
+    if all(score.texts for score in scores):
+        return over_texts([score.texts for score in scores], scores[0].geometric)
+    means = np.array([score.mean for score in scores])
+    mean = float(means.mean())
+    pooled = Score(mean, n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist()))
+    if any(score.low is None for score in scores):
+        return pooled
+    seeds = students_half(means)
+    below = np.mean([score.mean - score.low for score in scores])
+    above = np.mean([score.high - score.mean for score in scores])
+    low = max(mean - np.hypot(seeds, below), 0.0)
+    return replace(pooled, low=float(low), high=float(mean + np.hypot(seeds, above)))
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:

@@ -102,12 +102,12 @@ def _published_points() -> Points:
     """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other
     methods."""
     scores: dict[Setting, Score] = {}
-    table = published.rows("longbench_e")["LLaMA2-13B"]
-    for name in (rope.TIME_REFERENCE, rope.BASELINE):
-        row = published.with_factor(rope.METHODS[name].title, name, 2.0)
-        scores[Setting(name, (), 2.0)] = table[row][AVERAGE]
-    for n_hat, of in published.rows("n_hat_longbench_e")["LLaMA2-13B"].items():
-        scores[Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0)] = of[AVERAGE]
+    others = (rope.TIME_REFERENCE, rope.BASELINE)
+    for run, of in published.runs("longbench_e"):
+        if run["model"] == "LLaMA2-13B" and run["method"] in others and run["factor"] == 2:
+            scores[Setting(run["method"], (), 2.0)] = Score(of[AVERAGE])
+    for run, of in published.runs("n_hat_longbench_e"):
+        scores[Setting(rope.PROPOSED, (("n_hat", int(run["n_hat"])),), 2.0)] = Score(of[AVERAGE])
     return {
         setting: (compute(published.GEOMETRY, setting).average, score)
         for setting, score in scores.items()

@@ -1,13 +1,12 @@
 """Passkeys found."""
 
 import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared
 from analysis.results import Results
-from analysis.scores import stacked
 from analysis.settings import STATES, Setting
 from core import rope
 from figures.kit import style
@@ -89,21 +88,18 @@ def _label(setting: Setting) -> str:
 
 def _curves(axes: Axes, rows: list[Row], looks: dict, context_length: int) -> None:
     for index, row in enumerate(rows):
-        seeds = [run.scores["by_length"] for run in row.runs]
-        lengths = np.array([cell["length"] / 1024 for cell in seeds[0]])
-        # Side by side, or the intervals hide each other.
-        aside = 0.012 * lengths.max() * (index - (len(rows) - 1) / 2)
+        cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_length"]])
         # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
         # them.
-        mean, low, high = (
-            stacked([[cell[end] for cell in cells] for cells in seeds])
-            for end in ("mean", "low", "high")
-        )
-        mean = mean.mean(axis=0)
+        seeds = cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
+        mean, low, high = seeds.to_numpy().T
+        lengths = seeds.index.to_numpy() / 1024
+        # Side by side, or the intervals hide each other.
+        aside = 0.012 * lengths.max() * (index - (len(rows) - 1) / 2)
         axes.errorbar(
             lengths + aside,
             mean,
-            yerr=[mean - low.min(axis=0), high.max(axis=0) - mean],
+            yerr=[mean - low, high - mean],
             label=_label(row.setting),
             capsize=1,
             elinewidth=0.5,
@@ -125,16 +121,12 @@ def _maps(figure: SubFigure, rows: list[Row]) -> None:
     """A map of each row, side by side: its mean over seeds by depth and length."""
     grid = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
     for axes, row in zip(grid, rows):
-        cells = [cell for run in row.runs for cell in run.scores["by_depth"]]
-        lengths = sorted({cell["length"] for cell in cells})
-        depths = sorted({cell["depth"] for cell in cells})
-        values = np.zeros((len(depths), len(lengths)))
-        for cell in cells:  # as many of each as there are seeds
-            place = depths.index(cell["depth"]), lengths.index(cell["length"])
-            values[place] += cell["mean"] / len(row.runs)
-        image = axes.imshow(values, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-        axes.set_xticks(range(len(lengths)), [f"{length / 1024:.3g}" for length in lengths])
-        axes.set_yticks(range(len(depths)), [f"{depth:.2g}" for depth in depths])
+        cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_depth"]])
+        shares = cells.pivot_table("mean", "depth", "length")
+        image = axes.imshow(shares, vmin=0, vmax=1, cmap="cividis", aspect="auto")
+        lengths = [f"{length / 1024:.3g}" for length in shares.columns]
+        axes.set_xticks(range(len(lengths)), lengths)
+        axes.set_yticks(range(len(shares)), [f"{depth:.2g}" for depth in shares.index])
         axes.set_title(row.setting.name, loc="left")
         axes.grid(visible=False)
     figure.colorbar(image, ax=list(grid), label="passkeys found", ticks=[0, 0.5, 1])

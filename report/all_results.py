@@ -86,13 +86,10 @@ def _learned(measured: Results) -> Iterator[dict]:
 def _times(measured: Results) -> Iterator[dict]:
     """The times of a training step and of a forward pass."""
     for record in measured.records("time_cost"):
-        for row in record.scores["rows"]:
-            if row["again"]:
-                continue
-            setting = Setting.of(row | {"factor": record.run["factor"]})
-            time = Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
-            scores = {row["phase"]: time}
-            yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")
+        for setting, row, time in metrics.times(record):
+            if not row["again"]:
+                scores = {row["phase"]: time}
+                yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")
 
 
 def _lines(

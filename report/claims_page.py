@@ -1,8 +1,8 @@
 """What results/claims.md and results/claims.csv say: how each claim came out on each model, and by
 which numbers."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,43 +13,9 @@ from analysis.results import Results
 from core import rope
 from tables.kit.markdown import text
 
-
-@dataclass(frozen=True)
-class Tested:
-    """A claim on one model.
-
-    Attributes:
-        claim: the claim.
-        measured: the model that has records of it; None if none has.
-        statements: what is stated of the model.
-    """
-
-    claim: Claim
-    measured: Results | None
-    statements: tuple[Statement, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The model's name without its size."""
-        return text(self.measured.title.split(" (")[0]) if self.measured else ""
-
-    @property
-    def verdict(self) -> str:
-        """Of all statements together."""
-        return overall(self.statements)
-
-    @property
-    def telling(self) -> Statement:
-        """Of the statements with the verdict, or of all: DPRoPE's own, else that against YaRN, else
-        the first."""
-        same = [statement for statement in self.statements if statement.verdict == self.verdict]
-        same = same or list(self.statements)
-        for method in (rope.PROPOSED, rope.BASELINE):
-            title = rope.METHODS[method].title
-            for statement in same:
-                if statement.what == title or statement.what.endswith(f" minus {title}"):
-                    return statement
-        return same[0]
+# A claim on one model, by `claim`, `measured` (None if no model has records of it), `name` (the
+# model's, without its size), `statements`, their `verdict` together, and the `telling` one.
+Tested = dict[str, Any]
 
 
 def tested(folder: Path) -> list[list[Tested]]:
@@ -57,9 +23,35 @@ def tested(folder: Path) -> list[list[Tested]]:
     models = list(results.every(folder))
     by_claim = []
     for claim in CLAIMS:
-        of_models = [Tested(claim, each, tuple(claim.statements(each))) for each in models]
-        by_claim.append([one for one in of_models if one.statements] or [Tested(claim, None)])
+        of_models = [_on_model(claim, each) for each in models]
+        by_claim.append([one for one in of_models if one["statements"]] or [_on_model(claim, None)])
     return by_claim
+
+
+def _on_model(claim: Claim, measured: Results | None) -> Tested:
+    statements = tuple(claim.statements(measured)) if measured else ()
+    verdict = overall(statements)
+    return {
+        "claim": claim,
+        "measured": measured,
+        "name": text(measured.title.split(" (")[0]) if measured else "",
+        "statements": statements,
+        "verdict": verdict,
+        "telling": _telling(statements, verdict),
+    }
+
+
+def _telling(statements: tuple[Statement, ...], verdict: str) -> Statement | None:
+    """Of the statements with the verdict, or of all: DPRoPE's own, else that against YaRN, else
+    the first."""
+    same = [statement for statement in statements if statement.verdict == verdict]
+    same = same or list(statements)
+    for method in (rope.PROPOSED, rope.BASELINE):
+        title = rope.METHODS[method].title
+        for statement in same:
+            if statement.what == title or statement.what.endswith(f" minus {title}"):
+                return statement
+    return same[0] if same else None
 
 
 def table(claims: list[list[Tested]]) -> str:
@@ -68,18 +60,23 @@ def table(claims: list[list[Tested]]) -> str:
     rows = []
     for one in (one for models in claims for one in models):
         row = {
-            "key": one.claim.key,
-            "claim": one.claim.text,
-            "section": one.claim.where,
-            "outcome": one.verdict,
+            "key": one["claim"].key,
+            "claim": one["claim"].text,
+            "section": one["claim"].where,
+            "outcome": one["verdict"],
         }
-        if one.measured:
-            telling = one.telling
+        if telling := one["telling"]:
             score = telling.number
-            row |= {"model": one.measured.name, "measured_on": telling.measured_on}
-            row |= {"factor": telling.factor, "metric": telling.metric, "what": telling.what}
-            row |= {"mean": score.mean, "low": score.low, "high": score.high, "unit": telling.unit}
             row |= {
+                "model": one["measured"].name,
+                "measured_on": telling.measured_on,
+                "factor": telling.factor,
+                "metric": telling.metric,
+                "what": telling.what,
+                "mean": score.mean,
+                "low": score.low,
+                "high": score.high,
+                "unit": telling.unit,
                 "paper": telling.papers,
                 "texts": " ".join(f"{value:.6g}" for value in score.texts),
             }

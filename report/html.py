@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -29,27 +30,6 @@ from experiments.kit.records import RESULTS, ROOT
 from report.pages import anchor, pages
 
 _HERE = Path(__file__).parent
-_FRAME = """<!doctype html>
-<html lang=en>
-<head>
-<meta charset=utf-8>
-<meta name=viewport content="width=device-width, initial-scale=1">
-<title>DPRoPE, reproduced</title>
-<style>
-{style}</style>
-</head>
-<body>
-<nav id=contents aria-label=Contents>
-{contents}
-</nav>
-<main>
-{main}
-</main>
-<script>
-{script}</script>
-</body>
-</html>
-"""
 
 
 def build(folder: Path) -> str:
@@ -73,24 +53,25 @@ def build(folder: Path) -> str:
     parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
     parser.add_render_rule("table_open", lambda *_: "<div class=scroll><table>")
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
-    contents = []
-    main = []
+    articles = []
     for file in order:
-        tokens = parser.parse(
-            re.sub(r"\A<!--.*?-->\n", "", written[file])
-        )  # what a page was written from
-        headings = list(_headings(tokens, names[file]))
+        without_its_source = re.sub(r"\A<!--.*?-->\n", "", written[file])
+        tokens = parser.parse(without_its_source)
+        headings = [
+            (name, escape(words))
+            for tag, words, name in _headings(tokens, names[file])
+            if tag in ("h1", "h2")
+        ]
         for token in tokens:
             _embed(token.children or (), file, names, top / "figures")
-        contents.append(_contents(headings))
         body = parser.renderer.render(tokens, parser.options, {})
-        main.append(f'<article id="{names[file]}">\n{body}</article>')
-    style, script = (
-        (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+        articles.append({"name": names[file], "headings": headings, "body": body})
+    frame, style, script = (
+        (_HERE / name).read_text(encoding="utf-8")
+        for name in ("frame.html", "style.css", "script.js")
     )
-    return _FRAME.format(
-        style=style, contents="\n".join(contents), main="\n".join(main), script=script
-    )
+    template = jinja2.Template(frame, trim_blocks=True, keep_trailing_newline=True)
+    return template.render(articles=articles, style=style, script=script)
 
 
 def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, str]]:
@@ -104,21 +85,6 @@ def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, st
             token.attrSet("id", f"{page}/{quote(slug)}" + (f"-{seen[slug]}" if seen[slug] else ""))
             seen[slug] += 1
             yield token.tag, words, str(token.attrs["id"])
-
-
-def _contents(headings: Sequence[tuple[str, str, str]]) -> str:
-    """A page's title and its sections, as links."""
-    first, *others = (
-        f'<a href="#{name}">{escape(words)}</a>'
-        for tag, words, name in headings
-        if tag in ("h1", "h2")
-    )
-    sections = "".join(f"<li>{link}</li>" for link in others)
-    return (
-        f"<details><summary>{first}</summary><ul>{sections}</ul></details>"
-        if others
-        else f"<p>{first}</p>"
-    )
 
 
 def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:

@@ -7,12 +7,12 @@ a sentence whose condition no longer holds: a page never says what its records d
 
 import functools
 import os
-import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from analysis import differences, disturbance, drawing, metrics, published
+from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
 from analysis.scores import Score, number, spread
@@ -20,7 +20,7 @@ from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
 from experiments.kit.records import RESULTS
-from tables import benchmarks
+from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Table
@@ -41,7 +41,7 @@ class View:
     def __init__(self, measured: Results, page: Path):
         self.results = measured
         self.page = page.absolute()
-        self._shown: set[tuple[str, str]] = set()
+        self._shown: set[tuple[str, str]] = set()  # ("tables" or "figures", name)
 
     def offered(self) -> dict[str, object]:
         """What a model's template can name, besides the filters."""
@@ -53,8 +53,6 @@ class View:
             "reading": self.to(RESULTS / "README.md"),
             "model": self.results,
             "has": self.has,
-            "table": self.table,
-            "figure": self.figure,
             "part": self.part,
             "others": self.others,
             "benchmark": self.benchmark,
@@ -73,31 +71,19 @@ class View:
         """Whether there is such a table of the model."""
         return _build(self.results, name) is not None
 
-    def table(self, name: str, caption: bool = True) -> str:
-        """A table of what was measured; the paper's own rows of it are left to tables/.
-
-        Raises:
-            NotMeasured: no record of what it shows.
-        """
-        table = _build(self.results, name)
-        if table is None:
-            raise NotMeasured(f"no table {name} of {self.results.name}: there is no record of it.")
-        self._shown.add(("tables", name))
-        return markdown.render(table, caption)
-
-    def figure(self, name: str, text: str) -> str:
-        """The image and how to read it; empty where it was not rendered."""
-        self._shown.add(("figures", name))
-        file = drawing.place("figures", name, self.results).with_suffix(".png")
-        caption = markdown.text(" ".join(drawing.caption(name)))
-        return f"![{text}]({self.to(file)})\n\n*{caption}*" if file.is_file() else ""
-
     def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
         """A section of those tables and figures that there are; empty where there is none."""
-        shown = [self.table(name) for name in tables if self.has(name)]
-        shown += [
-            link for name, text in (figures or {}).items() if (link := self.figure(name, text))
-        ]
+        shown = []
+        for name in tables:
+            self._shown.add(("tables", name))
+            if table := _build(self.results, name):
+                shown.append(markdown.render(table))
+        for name, text in (figures or {}).items():
+            self._shown.add(("figures", name))
+            file = drawing.place("figures", name, self.results).with_suffix(".png")
+            if file.is_file():
+                caption = markdown.text(" ".join(drawing.caption(name)))
+                shown.append(f"![{text}]({self.to(file)})\n\n*{caption}*")
         return "\n\n".join([f"## {heading}", *shown]) if shown else ""
 
     def benchmark(self, experiment: str, title: str) -> str:
@@ -108,22 +94,18 @@ class View:
 
     def others(self) -> str:
         """A section for each table and figure of the page's kind that it has not shown."""
-        tables, drawn = (
-            [
-                name
-                for name in names
-                if drawing.is_beyond(kind, name) == self.beyond and (kind, name) not in self._shown
-            ]
-            for kind, names in (
-                ("tables", table_names(self.results)),
-                ("figures", drawing.declared("figures")),
-            )
-        )
+        tables = self._left("tables", table_names(self.results))
+        figures = self._left("figures", drawing.declared("figures"))
         sections = [self.part(markdown.text(name), [name]) for name in tables]
-        sections += [
-            self.part(drawing.caption(name)[0].rstrip("."), [], {name: name}) for name in drawn
-        ]
+        for name in figures:
+            title, _ = drawing.caption(name)
+            sections.append(self.part(title.rstrip("."), [], {name: name}))
         return "\n\n".join(filter(None, sections))
+
+    def _left(self, kind: str, names: Iterable[str]) -> list[str]:
+        """Those of the page's kind that it has not shown."""
+        of_kind = [name for name in names if drawing.is_beyond(kind, name) == self.beyond]
+        return [name for name in of_kind if (kind, name) not in self._shown]
 
     # Numbers
 
@@ -184,12 +166,11 @@ class View:
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its
         name."""
-        settings = {each.name: each for each in disturbance.settings(self.results, factor)}
-        n_hat = re.fullmatch(r"DPRoPE \(n̂ = (\d+)\)", name)
-        setting = (
-            Setting(rope.PROPOSED, (("n_hat", int(n_hat[1])),), factor) if n_hat else settings[name]
-        )
-        return disturbance.compute(self.results.geometry, setting).average
+        settings = disturbance.settings(self.results, factor)
+        for n_hat in range(1, self.results.geometry.head_dim + 1):
+            settings.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
+        by_name = {setting.name: setting for setting in settings}
+        return disturbance.compute(self.results.geometry, by_name[name]).average
 
     def to(self, file: Path) -> str:
         """The link from the page to a file."""
@@ -226,20 +207,13 @@ def table_names(measured: Results) -> list[str]:
 
 @functools.lru_cache(maxsize=512)
 def _build(measured: Results, name: str) -> Table | None:
+    """A table, if there is a record of it; the paper's own rows of it are left to tables/."""
     try:
         table = tables_drawn.table(name, measured)
     except NotMeasured:
         return None
-    blocks = tuple(block for block in table.blocks if block.title not in _published(name))
+    blocks = tuple(block for block in table.blocks if not block.title.endswith(PUBLISHED))
     return replace(table, blocks=blocks) if blocks else None
-
-
-@functools.cache
-def _published(name: str) -> set[str]:
-    """The titles of the paper's blocks, of a table that has some of its own beside the measured
-    ones."""
-    whole = (RESULTS / "paper" / f"{name}.csv").is_file() and "model" in published.table(name)
-    return {block.title for block in benchmarks.published_blocks(name)} if whole else set()
 
 
 def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> Row:

@@ -13,8 +13,6 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -55,68 +53,54 @@ GLOBALS = {
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
 
 
-def pages(folder: Path, model: str | None = None, processes: int | None = None) -> Pages:
+def pages(folder: Path, model: str | None = None) -> Pages:
     """A model's pages; or every model's, the claims unless the records are a quick run's, and the
     repository's own.
-
-    Args:
-        processes: how many make them (default: as many as there are processors).
 
     Raises:
         InputError: no such model, or the records no longer say what a template does.
     """
     folder = folder.resolve()  # links are found by whole paths
     measured = [Results.of(name, folder) for name in drawing.models(folder, model)]
-    jobs: list[Callable[[], Pages]] = [partial(model_pages, each) for each in measured]
-    if not (model or measured[0].is_quick):
-        jobs += [partial(claims_pages, folder), partial(table_of_all, folder)]
     written: Pages = {}
-    for some in drawing.each(jobs, processes):
-        written |= some
-    return written
-
-
-def claims_pages(folder: Path) -> Pages:
-    """The claims; beside the repository's own records, its own pages."""
+    for each in measured:
+        written |= model_pages(each)
+    if model or measured[0].is_quick:
+        return written
     tested = claims_page.tested(folder)
-    written = {
-        folder / "claims.md": claims(tested),
-        folder / "claims.csv": claims_page.table(tested),
-    }
+    written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.csv"] = claims_page.table(tested)
+    written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
-
-
-def table_of_all(folder: Path) -> Pages:
-    """Every score in one file."""
-    return {folder / "all.csv": all_results.table(folder)}
 
 
 def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
     folder = measured.folder / measured.name
-    further = _beyond is not None and (folder / BEYOND).is_dir()
-    written = {folder / "README.md": _model_page(View(measured, folder), TEMPLATES, further)}
-    if _beyond and further:
-        view = _beyond.View(measured, folder / BEYOND)
-        written[folder / BEYOND / "README.md"] = _model_page(view, BEYOND_TEMPLATES, further)
+    views = {TEMPLATES: View(measured, folder)}
+    if _beyond and (folder / BEYOND).is_dir():
+        views[BEYOND_TEMPLATES] = _beyond.View(measured, folder / BEYOND)
+    written = {}
+    for templates, view in views.items():
+        own = f"{measured.name.replace('-', '_')}.md"
+        has_own = measured.folder == RESULTS and (templates / own).is_file()
+        names = view.offered() | {"further": len(views) > 1}
+        text = _render(own if has_own else "model.md", names, templates)
+        written[view.page / "README.md"] = text
     return written
-
-
-def _model_page(view: View, templates: Path, further: bool) -> str:
-    own = f"{view.results.name.replace('-', '_')}.md"
-    has_own = view.results.folder.resolve() == RESULTS and (templates / own).is_file()
-    names = view.offered() | {"further": further}
-    return _render(own if has_own else "model.md", names, templates)
 
 
 def claims(tested: list) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
-        "counts": Counter(one.verdict for claim in tested for one in claim),
+        "counts": Counter(one["verdict"] for claim in tested for one in claim),
         "verdicts": VERDICTS,
         "models": {
-            one.measured.name: one.name for claim in tested for one in claim if one.measured
+            one["measured"].name: one["name"]
+            for claim in tested
+            for one in claim
+            if one["measured"]
         },
     }
     return _render("claims.md", names)
@@ -133,7 +117,7 @@ def overall_pages(tested: list) -> Pages:
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
-        "agree": sum(check.holds for check in checks),
+        "agree": checks.count(None),
         "kinds": audit.kinds(checks),
         "meaning": audit.KINDS,
         "rule": audit.RULE,
@@ -141,12 +125,13 @@ def overall_pages(tested: list) -> Pages:
         "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
-    for templates, pages_of in [
-        (TEMPLATES, OVERALL),
-        *([(BEYOND_TEMPLATES, _beyond.OVERALL)] if _beyond else []),
-    ]:
+    overall = {TEMPLATES: OVERALL}
+    view = View
+    if _beyond:
+        overall[BEYOND_TEMPLATES] = _beyond.OVERALL
+        view = _beyond.View
+    for templates, pages_of in overall.items():
         for template, file in pages_of.items():
-            view = _beyond.View if _beyond else View
             views = {name: view(each, file.parent) for name, each in measured.items()}
             written[file] = _render(template, names | {"of": views}, templates)
     return written
@@ -157,11 +142,11 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
     states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
-        models = by_claim.setdefault(one.claim.text, {}).setdefault(
-            one.verdict.removesuffix(" here"), []
+        models = by_claim.setdefault(one["claim"].text, {}).setdefault(
+            one["verdict"].removesuffix(" here"), []
         )
-        if one.measured:
-            models.append(one.name + states.get(one.telling.measured_on.split(",")[0], ""))
+        if one["measured"]:
+            models.append(one["name"] + states.get(one["telling"].measured_on.split(",")[0], ""))
     return by_claim
 
 
@@ -170,10 +155,10 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
     difference on each such model, at the least factor."""
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
-        if not one.verdict.startswith("does not hold"):
+        if not one["verdict"].startswith("does not hold"):
             continue
         against: dict[str, list] = {}
-        for statement in one.statements:
+        for statement in one["statements"]:
             _, minus, rival = statement.what.partition(" minus ")
             if minus:
                 against.setdefault(rival, []).append(statement)
@@ -181,7 +166,7 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
             if all(each.verdict.startswith("holds") for each in statements):
                 first = statements[0]
                 difference = number(first.number.mean, first.digits, first.signed)
-                by_claim.setdefault(one.claim.text, {}).setdefault(rival, []).append(difference)
+                by_claim.setdefault(one["claim"].text, {}).setdefault(rival, []).append(difference)
     return by_claim
 
 

@@ -26,12 +26,11 @@ def best_epsilon() -> float:
 def by_epsilon() -> Table:
     """Equation (7) at each ε, below the paper's numbers; by how much it and the released direction
     miss them."""
-    names = []
-    papers = []
-    for setting, printed, _ in disturbance.recomputed(equation(EPSILONS[0])):
-        names.append(f"{rope.METHODS[setting.method].title}, s = {setting.factor:g}")
-        papers.append(number(printed, 2))
-    rows = [("the paper", *papers, "", "")]
+    printed = disturbance.recomputed(equation(EPSILONS[0]))
+    names = [
+        f"{rope.METHODS[setting.method].title}, s = {setting.factor:g}" for setting, _, _ in printed
+    ]
+    rows = [("the paper", *(number(value, 2) for _, value, _ in printed), "", "")]
     for epsilon in EPSILONS:
         computed = [value for *_, value in disturbance.recomputed(equation(epsilon))]
         missed = disturbance.deviations(equation(epsilon))

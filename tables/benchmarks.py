@@ -11,7 +11,7 @@ from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons
 from analysis.metrics import ALL, passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS, Setting, default_of, methods, seed_count
+from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, methods, seed_count
 from core import ORIGINAL, PROPOSED, TIME_REFERENCE
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
 
@@ -19,6 +19,7 @@ INTERVALS = (
     "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
     "(Student's)"
 )
+PUBLISHED = ", published"  # ends the title of a block of the paper's rows, of no ablation
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
     "than five texts are no sample: parentheses hold each text's value, and an interval is over "
@@ -109,16 +110,13 @@ def time_cost(results: Results) -> Table:
     )
     blocks = published_blocks("time_cost", best=None)
     for record in results.require("time_cost"):
-        timings = record.scores["rows"]
         factor = record.run["factor"]
-        measured = f"measured at {record.run['length']} tokens, {timings[0]['rounds']} rounds"
         rows: dict[str, dict[str, Score]] = {}
-        for timed in timings:
-            name = Setting.of(timed | {"factor": factor}).name
-            if timed["again"]:
-                name += ", again"
-            score = Score(timed["relative_to_pi"], timed["low"], timed["high"], timed["rounds"])
-            rows.setdefault(name, {})[timed["phase"]] = score
+        for setting, row, score in metrics.times(record):
+            name = f"{setting.name}, again" if row["again"] else setting.name
+            rows.setdefault(name, {})[row["phase"]] = score
+        rounds = record.scores["rows"][0]["rounds"]
+        measured = f"measured at {record.run['length']} tokens, {rounds} rounds"
         title = f"{results.title}, {measured}, s = {factor:g}"
         blocks.append(score_block(title, rows.items(), digits=3, best=None))
     return Table("time_cost", caption, tuple(blocks), "Table 9")
@@ -279,7 +277,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
 def published_blocks(name: str, best: Callable | None = max) -> list[Block]:
     """The paper's rows of a table; its best in bold as everywhere."""
     by_model = published.rows(name).items()
-    return [score_block(f"{model}, published", rows.items(), best=best) for model, rows in by_model]
+    return [score_block(f"{model}{PUBLISHED}", rows.items(), best=best) for model, rows in by_model]
 
 
 def _title(results: Results, state: str, rows: Sequence[Row]) -> str:

@@ -501,7 +501,7 @@ def time(results: Results) -> Iterator[Statement]:
     methods run the same operators on numbers of the same size, so that only a fault could make a
     difference.
     """
-    region = Region(high=1 + published.time_resolution())
+    region = Region(high=1 + published.TIME_RESOLUTION)
     for statement in _times(results, rope.PROPOSED, region):
         slower = region.verdict(statement.number) == CONTRADICTED
         yield replace(statement, verdict=CONTRADICTED if slower else CERTAIN)
@@ -515,13 +515,12 @@ def clex_time(results: Results) -> Iterator[Statement]:
 def _times(results: Results, method: str, region: Region) -> Iterator[Statement]:
     """That a method's times, as multiples of PI's, lie in a region."""
     for record in results.records("time_cost"):
-        for row in record.scores["rows"]:
-            if row["method"] != method:
+        for setting, row, multiple in metrics.times(record):
+            if setting.method != method:
                 continue
-            setting = Setting.of(row | {"factor": record.run["factor"]})
             yield Statement(
                 what=setting.name,
-                number=Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"]),
+                number=multiple,
                 state="",
                 sample="round",
                 factor=setting.factor,

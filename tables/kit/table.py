@@ -4,11 +4,8 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 as it can.
 """
 
-from __future__ import annotations
-
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from analysis.scores import LEAST_TEXTS, Score, by_text, interval, number
 
@@ -56,7 +53,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
-        sketch: the size of a sketch, such as "3 training steps and 14 items"; see :meth:`sketched`.
+        sketch: whether it is of a quick run.
     """
 
     name: str
@@ -64,30 +61,14 @@ class Table:
     blocks: tuple[Block, ...]
     paper: str = ""
     words: bool = False
-    sketch: str = ""
+    sketch: bool = False
 
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
-        sketch = f"A sketch of {self.sketch}, which decides nothing. " if self.sketch else ""
+        sketch = "A sketch, which decides nothing. " if self.sketch else ""
         return f"{sketch}{whose} {self.caption}"
-
-    def sketched(self, size: str) -> Table:
-        """The table called a sketch, without intervals and bold numbers; of the caption, which
-        explains them, the first sentence."""
-        blocks = []
-        for block in self.blocks:
-            rows = (tuple(map(_plain, row)) for row in block.rows)
-            blocks.append(replace(block, rows=tuple(rows)))
-        first, *_ = self.caption.split(". ")
-        caption = f"{first.rstrip('.')}."
-        return replace(self, caption=caption, blocks=tuple(blocks), sketch=size)
-
-
-def _plain(cell: Cell) -> Cell:
-    """The cell without an interval, which is in brackets, and not bold."""
-    return Cell(cell.text, re.sub(r"\[[^]]*\] ?", "", cell.small).strip())
 
 
 def titles(texts: Iterable[str]) -> str:
@@ -123,29 +104,29 @@ def score_block(
     """
     rows = list(rows)
     metrics = list(dict.fromkeys(metric for _, scores in rows for metric in scores))
-    columns = [[Cell(sentence_case(name)) for name, _ in rows]]
+    tops = {}
     for metric in metrics:
         means = [scores[metric].mean for _, scores in rows if scores.get(metric)]
-        difference = metric.startswith("Δ")
-        ranked = best and means and len(rows) > 1 and not difference and metric != unranked
-        top = best(means) if ranked else None
-        column = []
-        for _, scores in rows:
-            if metric not in scores:
-                column.append(Cell(NO_RECORD))
-            elif scores[metric] is None:
-                column.append(Cell(NONE))
-            else:
-                column.append(_score_cell(scores[metric], digits, difference, top))
-        columns.append(column)
-    return Block(title, (first, *metrics), tuple(zip(*columns)))
+        if best and means and len(rows) > 1 and metric != unranked and not metric.startswith("Δ"):
+            tops[metric] = best(means)
+    lines = []
+    for name, scores in rows:
+        cells = (_cell(scores, metric, digits, tops.get(metric)) for metric in metrics)
+        lines.append((Cell(sentence_case(name)), *cells))
+    return Block(title, (first, *metrics), tuple(lines))
 
 
-def _score_cell(score: Score, digits: int, sign: bool, best: float | None) -> Cell:
+def _cell(scores: Mapping[str, Score | None], metric: str, digits: int, best: float | None) -> Cell:
     """A published number, which has neither interval nor samples, has the two decimals that the
     paper prints."""
+    if metric not in scores:
+        return Cell(NO_RECORD)
+    score = scores[metric]
+    if score is None:
+        return Cell(NONE)
     if score.low is None and score.n is None:
         digits = 2
+    sign = metric.startswith("Δ")
     each = by_text(score, digits, sign)
     small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
     return Cell(number(score.mean, digits, sign), small, bold=score.mean == best)

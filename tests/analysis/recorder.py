@@ -122,59 +122,37 @@ class Recorder:
             self.add(experiment, method, scores, factor, options, seed, **run)
 
         far = LENGTH * max(factor, 2)  # also of a model as it is, whose factor is 1
-        ranges = [(0, LENGTH), (LENGTH, (LENGTH + far) // 2), ((LENGTH + far) // 2, far)]
-        add(
-            "loss_by_position",
-            {
-                "block": 1024,
-                "blocks": {"A Book": [3.0 - better] * (far // 1024)},
-                "ranges": [
-                    {"start": start, "end": end} | score(3.0 - better) for start, end in ranges
-                ],
-            },
-            data={"A Book": "hash"},
-            length=far,
-        )
-        add(
-            "perplexity",
-            **on_texts(
-                {n: {"A Book": 3.0 - better} for n in (LENGTH, far)}, stride=[LENGTH // 2, LENGTH]
-            ),
-        )
-        lengths = {str(n): score(50 + better) for n in (LENGTH, far)}
-        tasks = {n: {task: score(50 + better) for task in ("vt", "cwe")} for n in lengths}
-        found = {"lengths": lengths, "average": score(50 + better), "tasks": tasks}
-        add("ruler", found, tasks=["vt", "cwe"], samples=3)
-        by_length = [{"length": n} | score(0.5, 0.5, 4) for n in (LENGTH, far)]
-        add(
-            "passkey",
-            {"by_length": by_length, "by_depth": [cell | {"depth": 0.5} for cell in by_length]},
-        )
-        names = {task: score(40 + better) for task in (*TASKS, "average")}
-        add(
-            "open_llm",
-            {
-                "tasks": names,
-                "by_document": {task: [0.0, 1.0, min(better, 1.0)] * 2 for task in TASKS},
-            },
-        )
-        buckets = {bucket: score(30 + better) for bucket in ("0-4k", "4-8k", "8k+")}
-        add(
-            "longbench_e",
-            {"buckets": buckets, "averages": {"Avg.": score(30 + better)}, "tasks": {"qasper": {}}},
-        )
-        losses = {of: score(3.0 - better) for of in ("engine", "transformers", "unextended")}
-        apart = {
-            of: {"of_means": 0.0, "mean": 0.0, "largest": 0.0}
-            for of in ("transformers", "unextended")
+        nats = 3.0 - better
+        place = {
+            "block": 1024,
+            "blocks": {"A Book": [nats] * (far // 1024)},
+            "ranges": [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": far}],
         }
-        add(
-            "served",
-            {"losses": losses, "apart_from": apart, "answer": {"served": "checkpoint"}},
-            engine={"name": "vllm", "version": "1"},
-            tokens=LENGTH + 1024,
-            scored=1024,
-        )
+        add("loss_by_position", place, data={"A Book": "hash"}, length=far)
+        losses = {length: {"A Book": nats} for length in (LENGTH, far)}
+        add("perplexity", **on_texts(losses, stride=[LENGTH // 2, LENGTH]))
+        found = score(50 + better)
+        lengths = {str(LENGTH): found, str(far): found}
+        tasks = {length: {"vt": found, "cwe": found} for length in lengths}
+        ruler = {"lengths": lengths, "average": found, "tasks": tasks}
+        add("ruler", ruler, tasks=["vt", "cwe"], samples=3)
+        by_length = [{"length": length} | score(0.5, 0.5, 4) for length in (LENGTH, far)]
+        by_depth = [cell | {"depth": 0.5} for cell in by_length]
+        add("passkey", {"by_length": by_length, "by_depth": by_depth})
+        documents = dict.fromkeys(TASKS, [0.0, 1.0, min(better, 1.0)] * 2)
+        names = dict.fromkeys((*TASKS, "average"), found)
+        add("open_llm", {"tasks": names, "by_document": documents})
+        buckets = dict.fromkeys(("0-4k", "4-8k", "8k+"), found)
+        averages = {"Avg.": found}
+        add("longbench_e", {"buckets": buckets, "averages": averages, "tasks": {"qasper": {}}})
+        apart = {"of_means": 0.0, "mean": 0.0, "largest": 0.0}
+        served = {
+            "losses": dict.fromkeys(("engine", "transformers", "unextended"), score(nats)),
+            "apart_from": {"transformers": apart, "unextended": apart},
+            "answer": {"served": "checkpoint"},
+        }
+        engine = {"name": "vllm", "version": "1"}
+        add("served", served, engine=engine, tokens=LENGTH + 1024, scored=1024)
 
     def learned(self, method: str, factor=2, seeds=(0, 1), better=0.0, converged=True) -> None:
         """Factors that were learned from a method's by each seed, and their loss by position."""

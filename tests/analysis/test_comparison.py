@@ -45,14 +45,8 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
     listed = in_comparison(recorder.results())
     combined = {"n_hat": 28, "intervals": 90}
-    for options in (
-        {},
-        {"n_hat": 28},
-        {"n_hat": 40},
-        combined,
-        {"attention_factor": 1.0},
-        {"other": 1},
-    ):
+    temperature = {"attention_factor": 1.0}
+    for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, temperature, {"other": 1}):
         recorder.add("ruler", "dprope", {}, options=options)
     shown = [
         dict(row.setting.options)
@@ -64,23 +58,10 @@ def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
 
 def test_an_ablation_takes_the_family_with_most_values(recorder):
     for n_hat in (28, 40, 32):
-        recorder.add(
-            "open_llm",
-            "dprope",
-            {"tasks": {"mmlu": score(n_hat)}},
-            options={"n_hat": n_hat},
-            seed=0,
-        )
-    recorder.add(
-        "open_llm",
-        "dprope",
-        {"tasks": {"mmlu": score(90)}},
-        options={"n_hat": 28},
-        factor=4,
-        seed=0,
-    )
-    recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(91)}}, seed=0)
-    recorder.add("open_llm", "pi", {"tasks": {"mmlu": score(92)}}, seed=0)
+        recorder.add("open_llm", "dprope", options={"n_hat": n_hat}, seed=0)
+    recorder.add("open_llm", "dprope", options={"n_hat": 28}, factor=4, seed=0)
+    recorder.add("open_llm", "dprope", seed=0)
+    recorder.add("open_llm", "pi", seed=0)
     ((state, rows),) = ablations(recorder.results(), "open_llm", "n_hat")
     assert state == "fine-tuned" and list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
 

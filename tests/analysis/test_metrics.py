@@ -1,9 +1,6 @@
 """Passkeys are counted over seeds and lengths, perplexity over texts."""
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -15,42 +12,29 @@ from tests.analysis.recorder import score
 
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder, count):
-    """Each book's mean loss from the record alone, by pandas, which sorts by title, too; parts are
-    of one book."""
+    """A book's loss is that of all its parts' tokens."""
     rng = np.random.default_rng(count)
-    windows = {}
-    for text in range(1, count + 1):
-        for begin, tokens in ((0, 2047), (256, 256), (512, 256 + text)):
-            windows[f"Book {text}, part {begin}/2048/{begin}"] = [
-                float(rng.normal(3, 0.5)) * tokens,
-                tokens,
-            ]
+    nats = rng.uniform(1000, 9000, (count, 3))
+    counts = np.array([2047, 256, 300])
+    windows = {
+        f"Book {book}, part {part}/2048/0": [float(nats[book, part]), int(counts[part])]
+        for book in range(count)
+        for part in range(3)
+    }
     windows |= {key.replace("/2048/", "/1024/"): [9.0, 1] for key in windows}
-    recorder.add(
-        "perplexity",
-        "pi",
-        {"by_length": [{"length": 2048}, {"length": 1024}], "by_window": windows},
-        data={},
-    )
-    results = recorder.results()
-    perplexity = metrics.perplexity(results.records("perplexity")[0])
-    record = json.loads(next((results.folder / "mine" / "perplexity").iterdir()).read_text())
-    rows = [(*key.rsplit("/", 2), *window) for key, window in record["scores"]["by_window"].items()]
-    frame = pd.DataFrame(rows, columns=["text", "length", "begin", "loss", "tokens"])
-    frame["text"] = frame["text"].str.split(",").str[0]
-    sums = frame[frame["length"] == "2048"].groupby("text")[["loss", "tokens"]].sum()
-    losses = sums["loss"] / sums["tokens"]
-    assert list(perplexity) == ["2k", "1k"] and perplexity["2k"].mean == pytest.approx(
-        np.exp(losses.mean())
-    )
-    assert perplexity["2k"].texts == pytest.approx(np.exp(losses.to_numpy()))
+    scores = {"by_length": [{"length": 2048}, {"length": 1024}], "by_window": windows}
+    recorder.add("perplexity", "pi", scores, data={})
+    perplexity = metrics.perplexity(recorder.results().records("perplexity")[0])
+    assert list(perplexity) == ["2k", "1k"]
+    found = perplexity["2k"]
+    losses = nats.sum(axis=1) / counts.sum()
+    assert found.mean == pytest.approx(np.exp(losses.mean()))
+    assert found.texts == pytest.approx(np.exp(losses))
     if count < 5:
-        assert (perplexity["2k"].low, perplexity["2k"].high) == (None, None)
+        assert (found.low, found.high) == (None, None)
     else:
         interval = stats.t.interval(0.95, count - 1, losses.mean(), stats.sem(losses))
-        assert (perplexity["2k"].low, perplexity["2k"].high) == pytest.approx(
-            tuple(np.exp(interval))
-        )
+        assert (found.low, found.high) == pytest.approx(tuple(np.exp(interval)))
 
 
 def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval(recorder):
@@ -68,26 +52,17 @@ def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval(recorder):
     tasks = {"mmlu": several, "hellaswag": score(0, 0, 1), "average": several}
     recorder.add("open_llm", "pi", {"tasks": tasks})
     results = recorder.results()
-    shown = metrics.longbench_e(results.records("longbench_e")[0])
-    assert {name: each.low is None for name, each in shown.items()} == {
-        "0-4k": False,
-        "4-8k": True,
-        "Avg.": True,
-    }
-    shown = metrics.open_llm(results.records("open_llm")[0])
-    assert {name: each.low is None for name, each in shown.items()} == {
-        "MMLU": False,
-        "HellaSwag": True,
-        "Avg.": True,
-    }
+    for experiment, single in (("longbench_e", {"4-8k"}), ("open_llm", {"HellaSwag"})):
+        shown = getattr(metrics, experiment)(results.records(experiment)[0])
+        without = {name for name, each in shown.items() if each.low is None}
+        assert without == single | {"Avg."}
 
 
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
-        rows = [
-            {"length": n, "n": 4} | {"mean": m, "low": 0, "high": 1}
-            for n, m in zip((4096, 16384), means)
-        ]
+        rows = []
+        for length, mean in zip((4096, 16384), means):
+            rows.append({"length": length, "n": 4, "mean": mean, "low": 0, "high": 1})
         recorder.add("passkey", "pi", {"by_length": rows}, seed=seed)
     (row,) = compared(recorder.results(), "passkey", True).rows
     counts = passkeys_by_length(row)

@@ -40,4 +40,3 @@ def test_what_other_units_say_and_the_margins():
     )
     values = published.ablated("intervals_open_llm", "Avg.")
     assert max(values.values()) - min(values.values()) == pytest.approx(60.9375 - 60.745)
-    assert published.time_resolution() == pytest.approx(0.005)

@@ -25,35 +25,23 @@ def changed(png, by=0, rows=None):
     return file.getvalue()
 
 
-THERE = {
-    "a pixel that differs by 2": (lambda png: changed(png, by=2), True),
-    "by 3": (lambda png: changed(png, by=3), False),
-    "another size": (lambda png: changed(png, rows=-1), False),
-    "no picture": (lambda png: b"<svg/>", False),
-    "the first half": (lambda png: png.read_bytes()[: png.stat().st_size // 2], False),
-    "without its last pixels": (lambda png: png.read_bytes()[:-40], False),
-    "a broken header": (lambda png: png.read_bytes().replace(b"IHDR", b"IHDX", 1), False),
-}
-
-
-@pytest.mark.parametrize("there", THERE)
-def test_only_a_picture_that_differs_to_the_eye_is_written(tmp_path, there):
-    content, stays = THERE[there]
+@pytest.mark.parametrize(
+    ("there", "stays"),
+    [
+        (lambda png: changed(png, by=2), True),
+        (lambda png: changed(png, by=3), False),
+        (lambda png: changed(png, rows=-1), False),
+        (lambda png: b"<svg/>", False),
+        (lambda png: png.read_bytes()[: png.stat().st_size // 2], False),
+    ],
+    ids=["differs by 2", "differs by 3", "another size", "no picture", "the first half"],
+)
+def test_only_a_picture_that_differs_to_the_eye_is_written(tmp_path, there, stays):
     pdf, png = save(tmp_path / "drawn")
     drawn = png.read_bytes()
-    before = content(png)
+    before = there(png)
     png.write_bytes(before)
     pdf.write_bytes(b"an older one")
     assert save(tmp_path / "drawn") == [pdf, png]
     assert png.read_bytes() == (before if stays else drawn)
     assert (pdf.read_bytes() == b"an older one") == stays
-
-
-@pytest.mark.parametrize("suffix", [".pdf", ".png"])
-def test_a_file_that_is_missing_is_written(tmp_path, suffix):
-    save(tmp_path / "beyond" / "drawn")
-    missing = (tmp_path / "beyond" / "drawn").with_suffix(suffix)
-    content = missing.read_bytes()
-    missing.unlink()
-    save(tmp_path / "beyond" / "drawn")
-    assert missing.read_bytes() == content

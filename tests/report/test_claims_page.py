@@ -1,51 +1,23 @@
 """The page of the claims has the verdict on each model, and says where there is no record."""
 
-import re
-from collections import Counter
-
-import pandas as pd
 import pytest
 
 from analysis.claims import CLAIMS
-from experiments.kit.records import RESULTS
 from report import claims_page, pages
 from tests.analysis.recorder import Recorder, score
 
 
-def test_each_claim_has_a_row_with_its_verdict_on_each_model():
-    """On the committed page, which is what is rendered, as in the table beside it."""
-    page = (RESULTS / "claims.md").read_text()
-    table = pd.read_csv(RESULTS / "claims.csv")
-    rows = re.findall(r"^\| \[\d+\. .*", page, re.MULTILINE)
-    assert [re.findall(r"\*\*(.*?)\*\*", row) for row in rows] == [
-        list(of_claim["outcome"][of_claim["model"].notna()])
-        for _, of_claim in table.groupby("key", sort=False)
-    ]
-    counted = dict(re.findall(r"^\| \*\*(.*?)\*\* \| .* \| (\d+) \|$", page, re.MULTILINE))
-    assert Counter(table["outcome"]) == {verdict: int(count) for verdict, count in counted.items()}
-    assert list(table["key"].unique()) == [claim.key for claim in CLAIMS]
-
-
 def test_without_records_no_claim_is_tested(tmp_path):
     tested = claims_page.tested(Recorder(tmp_path).results().folder)
-    assert [one.claim.key for claim in tested for one in claim if one.measured] == [
-        "least_disturbance"
-    ]
+    on_models = [one["claim"].key for claim in tested for one in claim if one["measured"]]
+    assert on_models == ["least_disturbance"]
     assert pages.claims(tested).count("It takes") == len(CLAIMS) - 1
 
 
 @pytest.mark.parametrize("run", ["whole", "a-quick"])
-def test_a_quick_run_has_no_best_and_no_verdict(tmp_path, run):
-    recorder = Recorder(tmp_path / run)
-    for method, mean in (("pi", 40.0), ("yarn", 50.0)):
-        recorder.add("open_llm", method, {"tasks": {"average": score(mean)}})
-    folder = recorder.results().folder
-    written = pages.pages(folder)
-    assert (
-        ("**50.0**" in written[folder / "mine" / "README.md"])
-        == (folder / "claims.md" in written)
-        == (run == "whole")
-    )
+def test_a_quick_run_has_no_verdict(tmp_path, run):
+    folder = Recorder(tmp_path / run).results().folder
+    assert (folder / "claims.md" in pages.pages(folder)) == (run == "whole")
 
 
 def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_path):
@@ -55,8 +27,8 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_p
         options = {"n_hat": 28} if method == "dprope" else {}
         recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)
     tested = claims_page.tested(recorder.results().folder)
-    (claim,) = (one for of in tested for one in of if one.claim.key == "open_llm")
-    assert [each.verdict for each in claim.statements] == ["holds here", "not tested"]
-    assert claim.verdict == "not decided here"
-    assert claim.telling.what == "DPRoPE (n̂ = 28) minus YaRN"
+    (claim,) = (one for of in tested for one in of if one["claim"].key == "open_llm")
+    assert [each.verdict for each in claim["statements"]] == ["holds here", "not tested"]
+    assert claim["verdict"] == "not decided here"
+    assert claim["telling"].what == "DPRoPE (n̂ = 28) minus YaRN"
     assert "open_llm" in claims_page.table(tested)

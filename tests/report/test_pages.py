@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis import results
 from core.errors import InputError
 from experiments.kit.records import RESULTS, ROOT
 from report import pages
@@ -13,10 +12,7 @@ from tests.analysis.recorder import Recorder, score
 
 def test_the_committed_pages_are_what_is_rendered():
     rendered = pages.pages(RESULTS)
-    assert {
-        ROOT / "README.md",
-        *(RESULTS / model / "README.md" for model in results.models()),
-    } <= rendered.keys()
+    assert rendered.keys() >= {ROOT / "README.md", RESULTS / "tiny" / "README.md"}
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
@@ -36,22 +32,14 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     figure.parent.mkdir(parents=True)
     figure.write_bytes(b"")
     written = pages.pages(stranger)
-    (file, text), *claims = written.items()
-    assert file == stranger / "mine" / "README.md"
-    assert [file for file, _ in claims] == [
-        stranger / "claims.md",
-        stranger / "claims.csv",
-        stranger / "all.csv",
-    ]
-    assert (
-        "\n# my \\| \\*model\\* \\<b\\>" in text
-        and "linear-ramp" in text.lower()
-        and "10/10" in text
-    )
+    names = [str(file.relative_to(stranger)) for file in written]
+    assert names == ["mine/README.md", "claims.md", "claims.csv", "all.csv"]
+    text = written[stranger / "mine" / "README.md"]
+    assert "\n# my \\| \\*model\\* \\<b\\>" in text
+    assert "linear-ramp" in text.lower() and "10/10" in text
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
-    assert (
-        "](../../figures/mine/passkey.png)" in text and "disturbance.png" not in text
-    )  # which was not rendered
+    assert "](../../figures/mine/passkey.png)" in text
+    assert "disturbance.png" not in text  # which was not rendered
     monkeypatch.chdir(stranger.parent)
     assert pages.pages(Path(stranger.name)) == written
 

@@ -45,14 +45,14 @@ def test_an_ablation_stands_below_the_papers(recorder):
 
 
 def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
-    same = {"samples": 5, "tasks": ["vt", "cwe"], "comparable": ["samples"]}
+    tasks = {"tasks": ["vt", "cwe"], "comparable": ["samples"]}
     measured = [("yarn", 50, 42), ("original", 60, 42), ("dprope", 55, 45), ("my-method", 1, 2)]
     for method, at_4k, at_8k in measured:
         lengths = {"4096": score(at_4k), "8192": score(at_8k)}
-        average = score((at_4k + at_8k) / 2)
-        recorder.add("ruler", method, {"lengths": lengths, "average": average}, **same)
+        scores = {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}
+        recorder.add("ruler", method, scores, samples=5, **tasks)
     other = {"lengths": {"512": score(99)}, "average": score(99)}
-    recorder.add("ruler", "pi", other, file="other", **same | {"samples": 1})
+    recorder.add("ruler", "pi", other, file="other", samples=1, **tasks)
     table = benchmarks.ruler(recorder.results())
     *_, (title, rows), (apart, others) = lines(table).items()
     assert title == "A Model, measured without training, 2 of 13 tasks"

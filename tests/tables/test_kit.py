@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from analysis.scores import Score
+from experiments.kit.records import ROOT
 from tables.kit import latex, markdown
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, score_block
 
@@ -20,9 +21,6 @@ HOSTILE = (
     "$x^2$ #1 ~ {y}",
     "*bold* [link](x) `code`",
     "n̂ = 28, s·k, L' → 10⁻³ “…” λ θ ρ ‖",
-)
-needs_latex = pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="needs a LaTeX installation"
 )
 
 
@@ -55,14 +53,11 @@ def test_the_same_cells_on_a_page_on_a_terminal_and_in_latex():
         ["Two", "0.50 [0.25, 0.75]", NO_RECORD, NO_RECORD],
     ]
     assert cells(markdown.render(table))[0] == expected
-    lines = [
-        line for line in markdown.render(table, escape=False).splitlines() if line.startswith("| ")
-    ]
+    terminal = markdown.render(table, escape=False).splitlines()
+    lines = [line for line in terminal if line.startswith("| ")]
     assert len({*map(len, lines)}) == 1
-    header, _, *terminal = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
-    assert header == expected[0]
-    assert terminal[0] == ["One", "**1.25** [1.00, 1.50]", *expected[1][2:]]  # the best is bold
-    assert terminal[1] == expected[2]
+    first = [cell.strip() for cell in lines[2].split("|")[1:-1]]
+    assert first == ["One", "**1.25** [1.00, 1.50]", *expected[1][2:]]  # the best is bold
     written = latex.render(table)
     assert r"One & \withinterval{\textbf{1.25}}{[1.00, 1.50]} & \withinterval{+2.00}{" in written
     assert r"Two & \withinterval{0.50}{[0.25, 0.75]} & no record & no record \\" in written
@@ -78,38 +73,28 @@ def test_hostile_text_is_text(text):
     assert not re.search(r"(?<!\\)[%#_&]", latex.text(text).replace("P_L", ""))
 
 
-def compiled(folder, texts):
-    """What pdflatex says of tables as the README has them included."""
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a LaTeX installation")
+def test_tables_compile_and_fit_a_page(tmp_path):
+    """The committed ones, and some of hostile text and of many columns and rows."""
+    numbers = Cell("12.3", "[10.0, 100.0] (12.3, 12.4, 12.5)")
+    rows = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *[numbers] * 14) for row in range(70))
+    block = Block("A block", ("Method", *map(str, range(14))), rows)
+    tables = [*map(hostile, HOSTILE), hostile(*HOSTILE, words=True), Table("wide", "", (block,))]
+    texts = [latex.render(table) for table in tables]
+    texts += [file.read_text() for file in sorted((ROOT / "tables").rglob("*.tex"))]
     document = (
         r"\documentclass[11pt]{article}\usepackage[a4paper,margin=2.5cm]{geometry}"
         r"\usepackage[utf8]{inputenc}\usepackage{booktabs,graphicx}\begin{document}"
-        + "\n".join(text + r"\clearpage" for text in texts)
+        + r"\clearpage".join(texts)
         + r"\end{document}"
     )
-    (folder / "all.tex").write_text(document)
+    (tmp_path / "all.tex").write_text(document)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-    )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stdout[-2000:]
-    return done.stdout
-
-
-def fits(log):
-    """Nothing that pdflatex says is too wide by more than a point, or too high."""
-    wide = [float(points) for points in re.findall(r"Overfull \\hbox \((.*?)pt", log)]
-    assert all(points <= 1 for points in wide) and "Float too large" not in log, (wide, log[-3000:])
-
-
-@needs_latex
-def test_tables_of_hostile_text_and_of_many_columns_and_rows_compile_and_fit_a_page(tmp_path):
-    numbers = Cell("12.3", "[10.0, 100.0] (12.3, 12.4, 12.5)")
-    rows = tuple((Cell(f"A method, row {row} (n̂ = 28)"), *[numbers] * 14) for row in range(70))
-    wide = Table(
-        "wide", "Wide. " * 40, (Block("A block", ("Method", *map(str, range(14))), rows),) * 2
-    )
-    tables = [*map(hostile, HOSTILE), hostile(*HOSTILE, words=True), wide]
-    fits(compiled(tmp_path, map(latex.render, tables)))
+    too_wide = [float(points) for points in re.findall(r"Overfull \\hbox \((.*?)pt", done.stdout)]
+    assert all(points <= 1 for points in too_wide)
+    assert "Float too large" not in done.stdout
 
 
 def test_the_papers_symbols_are_mathematics_where_they_stand_alone():

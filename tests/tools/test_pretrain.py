@@ -23,9 +23,6 @@ def test_targets_are_the_answers_and_their_ends():
     ids, target = curriculum.tokenize(sample, SOURCE.tokenizer, 600)
     text = SOURCE.tokenizer.decode([token for token, wanted in zip(ids, target) if wanted])
     assert text == "".join(f" {turn.answer}</s>" for turn in sample.turns)
-    assert SOURCE.tokenizer.decode(ids).startswith(
-        f"{sample.context}{sample.turns[0].question} {sample.turns[0].answer}</s>"
-    )
 
 
 SMALL = {
@@ -59,10 +56,8 @@ def test_the_loss_is_the_weighted_sum_over_targets():
     ids = torch.randint(0, 300, (3, 20))
     weights = torch.rand(3, 20).where(torch.rand(3, 20) < 0.4, 0.0)
     logits = network.plain(model)(ids).logits.log_softmax(-1)
-    expected = 0
-    for row in range(3):
-        for i in range(1, 20):
-            expected -= weights[row, i] * logits[row, i - 1, ids[row, i]]
+    of_targets = -logits[:, :-1].gather(2, ids[:, 1:, None])[..., 0]
+    expected = (weights[:, 1:] * of_targets).sum()
     loss = model(ids, weights, torch.arange(20).expand(3, -1))["loss"]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 

@@ -26,8 +26,9 @@ def book(*losses, title="A Book"):
 
 def with_blocks(blocks):
     """A record of several excerpts."""
-    shape = book(0)
-    return shape | {"scores": shape["scores"] | {"blocks": blocks}}
+    record = book(0)
+    record["scores"]["blocks"] = blocks
+    return record
 
 
 def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
@@ -66,8 +67,9 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
     means = {}
     for method in ("pi", "yarn"):
         losses = rng.normal(3, 0.5, (texts, 2, 4))
-        names = [f"Part {text}{excerpt}" for text in range(texts) for excerpt in ("", " (1)")]
-        blocks = dict(zip(names, losses.reshape(-1, 4).tolist()))
+        blocks = {}
+        for text, (one, other) in enumerate(losses.tolist()):
+            blocks |= {f"Part {text}": one, f"Part {text} (1)": other}
         recorder.add("loss_by_position", method, **with_blocks(blocks))
         means[method] = losses[:, :, 2:].mean(axis=(1, 2))
     pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
@@ -76,11 +78,13 @@ def test_excerpts_of_a_text_are_one_sample(recorder, texts):
         (pi.scores(loss_by_position.ranges)["8–16k"], means["pi"]),
         (loss_by_position.gap(pi, yarn), means["pi"] - means["yarn"]),
     ):
-        assert score.mean == pytest.approx(values.mean()) and score.texts == pytest.approx(values)
-        interval = stats.ttest_1samp(values, 0).confidence_interval() if texts > 4 else (None, None)
-        assert (score.low, score.high) == (
-            interval if texts < 5 else pytest.approx(tuple(interval))
-        )
+        assert score.mean == pytest.approx(values.mean())
+        assert score.texts == pytest.approx(values)
+        if texts < 5:
+            assert (score.low, score.high) == (None, None)
+        else:
+            interval = stats.ttest_1samp(values, 0).confidence_interval()
+            assert (score.low, score.high) == pytest.approx(tuple(interval))
 
 
 def welchs(ours, others):
@@ -128,25 +132,23 @@ NAN = float("nan")
 )
 def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field, value, says):
     """In whatever order the texts are."""
-    losses = {"A": [1, 1, 2, 2], "B": [1, 1, 7, 7]}
     for method, order in (("pi", "AB"), ("yarn", "BA")):
+        losses = {title: {"A": [1, 1, 2, 2], "B": [1, 1, 7, 7]}[title] for title in order}
         run = {"data": dict.fromkeys(order, "hash"), "length": 16384}
-        run["losses"] = {title: losses[title] for title in order}
-        if method == "yarn" and field:
+        if method == "yarn" and field == "losses":
+            losses = value
+        elif method == "yarn" and field:
             run[field] = value
-        of_texts = run.pop("losses")
-        windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in of_texts.items()}
-        shape = with_blocks(of_texts)
-        shape["scores"] |= {"by_window": windows, "by_length": [{"length": 16384}]}
-        recorder.add(experiment, method, **shape | run)
+        record = with_blocks(losses)
+        windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in losses.items()}
+        record["scores"] |= {"by_window": windows, "by_length": [{"length": 16384}]}
+        recorder.add(experiment, method, **record | run)
     with pytest.raises(InputError, match=says) if says else contextlib.nullcontext():
         runs = recorder.results().records(experiment)
         rows = [Row(Setting.of(run.run), (run,)) for run in runs]
         if experiment == "perplexity":
-            of = metrics.log_perplexity
             among = Comparison(tuple(rows))
-            gap = differences.between(*rows, experiment, of, "16k", among)
+            gap = differences.between(*rows, experiment, metrics.log_perplexity, "16k", among)
         else:
             gap = loss_by_position.gap(*rows)
-        assert gap.mean == 0
-        assert gap.texts == (0, 0)
+        assert (gap.mean, gap.texts) == (0, (0, 0))

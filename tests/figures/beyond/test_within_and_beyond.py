@@ -1,13 +1,10 @@
 """Losses minus YaRN's on a linear axis: what is near apart, what is far written out, untrained and
 fine-tuned on the same texts."""
 
-import re
-
 import pytest
 
 from core.errors import InputError
-from experiments.kit.records import ROOT
-from figures.beyond.within_and_beyond import settings, within_and_beyond
+from figures.beyond.within_and_beyond import within_and_beyond
 from tests.analysis.recorder import LENGTH, Recorder
 
 OWN = "DPRoPE at n̂ = 40"
@@ -80,17 +77,9 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
         marks, _ = drawn(axes)
         assert marks[OWN] == [untrained, fine_tuned]
         assert marks["YaRN"] == [0, 0] and "PI" not in marks
-    (legend,) = figure.legends
-    named = {text.get_text() for text in legend.get_texts()}
-    assert {"untrained", "fine-tuned", "DPRoPE, the paper's method", "other methods"} == named
 
 
-def test_lines_are_those_of_readmes_table(recorder):
-    results = recorder.results()
-    section = (ROOT / "README.md").read_text().split("## The methods side by side")[1]
-    rows = re.findall(r"^\| (\w.+?)(?: \(.*?\))?: ", section.split("\n## ")[0], re.MULTILINE)
-    names = [name for name in rows if not name.startswith("SmolLM2")]
-    assert names == list(settings(results, 2.0))
+def test_without_the_rival_there_is_no_figure(recorder):
     del recorder.records["loss_by_position/000_yarn.json"]
     with pytest.raises(InputError, match="YaRN"):
         within_and_beyond(recorder.results())
