@@ -1,9 +1,8 @@
 """Draw one table of a model: from records to tables/MODEL/NAME.tex."""
 
-from dataclasses import replace
-
 from analysis import drawing, metrics
-from analysis.results import Results
+from analysis.results import Record, Results
+from analysis.scores import counted
 from core import files
 from tables.benchmarks import benchmark
 from tables.kit import latex, markdown
@@ -31,5 +30,25 @@ def table(name: str, measured: Results) -> Table:
         built = benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
     else:
         built = drawing.function("tables", name)(measured)
-    of_records = any(name.endswith(each) for each in measured.experiments())
-    return replace(built, sketch=measured.is_quick and of_records)
+    shown = [each for each in measured.experiments() if name.endswith(each)]
+    if measured.is_quick and shown:
+        return built.sketched(_size(measured.records(max(shown, key=len))))
+    return built
+
+
+def _size(recorded: list[Record]) -> str:
+    """Of how many training steps and items at most some records are."""
+    steps = max((run.training.get("steps", 0) for run in recorded if run.training), default=0)
+    items = counted(max(map(_items, recorded)), "item")
+    return f"{counted(steps, 'training step')} and {items}" if steps else items
+
+
+def _items(record: Record) -> int:
+    """How many samples, documents or texts a record is of; 0 if it does not say."""
+    data = record.run.get("data")
+    if not isinstance(data, dict):
+        return 0
+    if "samples" in data:
+        return data["samples"]
+    documents = [each["documents"] for each in data.values() if isinstance(each, dict)]
+    return sum(documents) or len(data)

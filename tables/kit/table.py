@@ -4,8 +4,11 @@ Text is Unicode as it is read: n̂, s·k, L', 10⁻³. A back end escapes it and
 as it can.
 """
 
+from __future__ import annotations
+
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.scores import LEAST_TEXTS, Score, by_text, interval, number
 
@@ -53,7 +56,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
-        sketch: whether it is of a quick run.
+        sketch: the size of a sketch, such as "3 training steps and 14 items"; see :meth:`sketched`.
     """
 
     name: str
@@ -61,14 +64,30 @@ class Table:
     blocks: tuple[Block, ...]
     paper: str = ""
     words: bool = False
-    sketch: bool = False
+    sketch: str = ""
 
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
-        sketch = "A sketch, which decides nothing. " if self.sketch else ""
+        sketch = f"A sketch of {self.sketch}, which decides nothing. " if self.sketch else ""
         return f"{sketch}{whose} {self.caption}"
+
+    def sketched(self, size: str) -> Table:
+        """The table called a sketch, without intervals and bold numbers; of the caption, which
+        explains them, the first sentence."""
+        blocks = []
+        for block in self.blocks:
+            rows = (tuple(map(_plain, row)) for row in block.rows)
+            blocks.append(replace(block, rows=tuple(rows)))
+        first, *_ = self.caption.split(". ")
+        caption = f"{first.rstrip('.')}."
+        return replace(self, caption=caption, blocks=tuple(blocks), sketch=size)
+
+
+def _plain(cell: Cell) -> Cell:
+    """The cell without an interval, which is in brackets, and not bold."""
+    return Cell(cell.text, re.sub(r"\[[^]]*\] ?", "", cell.small).strip())
 
 
 def titles(texts: Iterable[str]) -> str:

@@ -1,13 +1,14 @@
 """What a model reads before a prompt: what its tokenizer sets by default, once, within the length;
 and --chat."""
 
+import json
+
 import pytest
 import torch
 from transformers import ByT5Tokenizer
 
 from eval import longbench, special_tokens
 from experiments.kit.checkpoint import Checkpoint
-from experiments.training.corpus import pack
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import journal, record
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -92,9 +93,26 @@ def test_chat_asks_in_the_template_and_begins_the_answer(
     assert "chat" in found["comparable"]
 
 
-def test_longbench_asks_in_the_template_but_for_examples_and_code():
-    """As its pred.py: these are to be continued."""
-    plain = {name for name, task in longbench.TASKS.items() if not task.asks}
+CLASSES = ["Paragraph 1"]
+
+
+def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
+    """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut
+    begins so, too."""
+    folder = tmp_path / "data" / "longbench_e"
+    folder.mkdir(parents=True)
+    for task in longbench.TASKS:
+        row = {"_id": task, "input": "", "context": "words " * 400, "length": 1}
+        row["answers"] = ["1"] if task == "passage_count" else CLASSES
+        row["all_classes"] = CLASSES if task == "trec" else None
+        (folder / f"{task}.jsonl").write_text(json.dumps(row))
+    requests = requests_of("longbench_e --chat --window 1000 --benchmarks", folder.parent)
+    plain = set()
+    for request in requests:
+        assert request.prompt[0] == BOS
+        assert request.prompt.count(BOS) == 1
+        if not byte_tokenizer().decode(request.prompt).startswith("<s>["):
+            plain.add(request.key.split("/")[0])
     assert plain == {"trec", "triviaqa", "samsum", "lcc", "repobench-p"}
 
 
@@ -167,15 +185,22 @@ def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_de
 ):
     plain = made(byte_tokenizer())
     llama = made(byte_tokenizer("<s> $A"))
-    found = []
-    for number, line in enumerate(([plain], [llama, "--no-bos"], [plain, "--bos"], [llama])):
-        results = tmp_path / str(number) / "results"
-        done(PERPLEXITY, book, "--results", results, "--model", *line)
-        found.append(record(results))
-    scores = [each["scores"] for each in found]
-    assert scores[0] == scores[1] != scores[2] == scores[3]
-    assert [each["run"].get("bos") for each in found] == [None, None, True, True]
-    assert ["bos" in each["comparable"] for each in found] == [False, False, True, True]
+    found = {}
+    for name, folder, options in (
+        ("plain", plain, []),
+        ("no bos", llama, ["--no-bos"]),
+        ("bos", plain, ["--bos"]),
+        ("llama", llama, []),
+    ):
+        results = tmp_path / name / "results"
+        done(PERPLEXITY, book, *options, "--model", folder, "--results", results)
+        found[name] = record(results)
+    scores = {name: each["scores"] for name, each in found.items()}
+    assert scores["plain"] == scores["no bos"] != scores["bos"] == scores["llama"]
+    stated = {name: each["run"].get("bos") for name, each in found.items()}
+    assert stated == {"plain": None, "no bos": None, "bos": True, "llama": True}
+    for each in found.values():
+        assert ("bos" in each["comparable"]) == ("bos" in each["run"])
 
 
 def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
@@ -209,13 +234,25 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
         assert row["window"]["mean"] == pytest.approx(float(mean.exp()), rel=1e-4)
 
 
-def test_a_text_to_train_on_begins_with_bos(book, tmp_path):
+def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_stays(
+    made, done, book, tmp_path, results, monkeypatch
+):
     """The tokenizer puts EOS after a text, which is not trained on."""
-    tokenizer = byte_tokenizer("<s> $A </s>")
-    data = pack(str(book.parent), tokenizer, 512, 3, 1, 0, tmp_path / "cache", [BOS])
+    read = []
+    forward = torch.nn.Embedding.forward
+
+    def watched(self, ids):
+        read.extend(ids.tolist() if self.weight.device.type != "meta" else ())
+        return forward(self, ids)
+
+    monkeypatch.setattr(torch.nn.Embedding, "forward", watched)
+    line = ["--corpus", book.parent, "--output", tmp_path / "tuned", "--results", results]
+    model = made(byte_tokenizer("<s> $A </s>"))
+    done("finetune --steps 1 --batch 3 --length 512", "--model", model, *line)
     text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
-    assert sorted(data[item]["input_ids"].tolist() for item in range(3)) == sorted(cut)
+    assert sorted(read) == sorted(cut)
+    assert Checkpoint(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from analysis.results import NotMeasured, Results
 from figures.kit.draw import figure
 from tables.kit import latex, markdown
 from tables.kit.draw import table as drawn_table
-from tests.analysis.recorder import Recorder
+from tests.analysis.recorder import Recorder, score
 
 STRANGERS = {"linear-ramp": {"slope": 0.5}, "never-heard-of": {"strength": 3}}
 
@@ -64,12 +64,21 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
 
 
 @pytest.mark.parametrize("folder", ["whole", "a-quick"])
-def test_a_quick_run_is_called_a_sketch(tmp_path, folder):
+def test_a_quick_run_is_called_a_sketch_and_has_no_interval_and_no_best(tmp_path, folder):
     recorder = Recorder(tmp_path / folder)
-    recorder.everything("pi")
+    documents = {"documents": 7, "sha256": "hash"}
+    data = {"mmlu": documents, "arc_challenge": documents}
+    for method, mean in (("pi", 40.0), ("yarn", 50.0)):
+        scores = {"tasks": {"average": score(mean)}}
+        recorder.add("open_llm", method, scores, data=data)
+        recorder.add("open_llm", method, scores, data=data, seed=0, training={"steps": 3})
     table = drawn_table("open_llm", recorder.results())
+    measured = [cell for block in table.blocks[2:] for row in block.rows for cell in row]
+    assert {cell.text for cell in measured} >= {"40.0", "50.0"}
+    quick = folder == "a-quick"
     for written in (markdown.render(table), latex.render(table)):
-        assert ("A sketch" in written) == (folder == "a-quick")
+        assert ("A sketch of 3 training steps and 14 items, which decides" in written) == quick
+    assert any(cell.small for cell in measured) == any(cell.bold for cell in measured) != quick
 
 
 def test_committed_tables_are_what_the_records_give():

@@ -73,11 +73,26 @@ def test_what_a_server_says_is_what_this_process_says(
     assert "--replace" in said
 
 
-def test_another_version_of_a_server_begins_anew(done, places, tmp_path, log_probs):
+def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(
+    done, refusal, places, tmp_path, log_probs, monkeypatch
+):
+    """What the server can do is asked once each time; another version of it begins anew.
+
+    It is started again at another address, so what the first command still had under way when it
+    ended is not counted.
+    """
+    monkeypatch.setattr(endpoint, "PAUSE", 0.2)  # before it is given up, some answers are there
     results = tmp_path / "results"
     command = [ASKED, "--model", places / "toy-yarn", "--results", results, "--endpoint"]
     with Completions(log_probs, "toy-yarn") as by:
+        by.next = [None] * 3 + ["dies"] * 1000
+        assert "same command again" in refusal(*command, by.url)
+    kept = len(journal(results))
+    assert kept
+    with Completions(log_probs, "toy-yarn") as by:
         done(*command, by.url)
+        assert len(by.asked) == 1 + 4 - kept
+        assert len(journal(results)) == 4
         record_file(results).unlink()
         by.fingerprint = "vllm-0.2"
         by.asked.clear()
