@@ -12,19 +12,25 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
-BEYOND = 1  # of :func:`by_book`
+CONTEXT = {"tiny": 1024, "smollm2": 8192}
+BOOKS = {"tiny": 30, "smollm2": 20}
+N_HAT = {2: {"n_hat": 40}, 4: {"n_hat": 32}}  # 5/8 and 1/2 of 64
+RIVALS = [("pi", {}), ("yarn", {})]
 LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])*)\]\(([^)]*)\)")  # its text, which may hold an interval
+# A measured number with its interval, or a count.
+PRINTED = re.compile(r"[+−]?\d+\.\d+(?: \[[^]]*\])?(?: %)?|\d+ of \d+")
 
 
 @pytest.fixture(scope="module")
 def readme():
-    """The cells of its tables by their row's first, without links."""
-    rows = {}
-    for line in (ROOT / "README.md").read_text().splitlines():
-        if line.startswith("| "):
-            first, *others = LINK.sub(r"\1", line).strip("|").split(" | ")
-            rows[first.strip()] = [cell.strip() for cell in others]
-    return rows
+    """The text, and the cells of its tables by their first, without links."""
+    text = (ROOT / "README.md").read_text()
+    rows = [
+        [cell.strip() for cell in LINK.sub(r"\1", line).strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line[:2] == "| "
+    ]
+    return text, {row[0].strip(): row[1:] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -68,44 +74,87 @@ def student(values):
 # Records
 
 
-def by_setting(experiment, trained):
-    """SmolLM2's scores of an experiment by method, options and factor, and by seed, -1 without
+def by_setting(model, experiment, trained):
+    """The scores of an experiment by method, options and factor, and by seed, -1 without
     training."""
     runs = {}
-    for file in sorted((RESULTS / "smollm2").glob(f"**/{experiment}/*.json")):
+    for file in sorted((RESULTS / model).glob(f"**/{experiment}/*.json")):
         record = json.loads(file.read_text())
         run = record["run"]
         seed = run["training"]["seed"] if "training" in run else -1
-        whole = experiment != "loss_by_position" or len(run["data"]) == 20
-        if whole and (seed >= 0) == trained:
-            setting = (run["method"], json.dumps(run["options"]), run["factor"])
-            runs.setdefault(setting, {})[seed] = record["scores"]
+        if (seed >= 0) == trained and (
+            experiment != "loss_by_position" or len(run["data"]) == BOOKS[model]
+        ):
+            runs.setdefault((run["method"], json.dumps(run["options"]), run["factor"]), {})[
+                seed
+            ] = record["scores"]
     return runs
 
 
-def by_book(scores):
-    """SmolLM2's loss within L and beyond it of each of 20 books, in the order of titles: [books,
-    2]."""
+def pair(runs, ours, other, factor):
+    """The scores of two settings by the seeds that both have; empty where one is not there."""
+    both = [
+        runs.get((method, json.dumps(options), factor), {}) for method, options in (ours, other)
+    ]
+    return [[each[seed] for each in both] for seed in sorted(both[0].keys() & both[1].keys())]
+
+
+def by_book(scores, model):
+    """The loss within L and beyond it of each book, in the order of titles: [books, 2]."""
     blocks = pd.DataFrame(scores["blocks"])
-    edge = 8192 // scores["block"]
+    edge = CONTEXT[model] // scores["block"]
     of = blocks.columns.str.replace(r" \(\d+\)$", "", regex=True)
     sides = [blocks[:edge].mean().groupby(of).mean(), blocks[edge:].mean().groupby(of).mean()]
-    losses = np.array(sides).T
+    return np.array(sides).T
+
+
+def of_smollm2(name):
+    """Its losses within and beyond L on 20 books at s = 2: [books, 2]."""
+    file = RESULTS / "smollm2/beyond" / f"{name}_books=20.json"
+    losses = by_book(json.loads(file.read_text())["scores"], "smollm2")
     assert losses.shape == (20, 2)
     return losses
 
 
-def of_file(name):
-    """The losses of a record at s = 2: [books, 2]."""
-    file = RESULTS / "smollm2/beyond" / f"{name}_books=20.json"
-    return by_book(json.loads(file.read_text())["scores"])
-
-
 def untrained(method):
-    return of_file(f"loss_by_position/{method}_s=2")
+    return of_smollm2(f"loss_by_position/{method}_s=2")
+
+
+def of_setting(experiment, method, options=None):
+    """SmolLM2's scores at s = 2 without training."""
+    runs = by_setting("smollm2", experiment, trained=False)
+    return runs[method, json.dumps(options or {}), 2][-1]
 
 
 # README
+
+
+def pages(links):
+    """The text of the pages that links lead to."""
+    files = [ROOT / target.partition("#")[0] for _, target in links]
+    return "\n".join(file.read_text() for file in files if file.suffix == ".md")
+
+
+def stands(number, text):
+    return re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text)
+
+
+def test_each_number_of_a_table_stands_in_the_page_that_it_leads_to(readme):
+    """A number in a link, in that page; another, in a page that its row or its table's head leads
+    to."""
+    found = 0
+    for table in re.findall(r"(?:^\|.*\n)+", readme[0], re.MULTILINE):
+        head, _, *rows = table.splitlines()
+        for row in rows:
+            links = LINK.findall(row)
+            for text, target in links:
+                for number in PRINTED.findall(text):
+                    assert stands(number, pages([(text, target)])), f"{number}: {target}"
+            loose = PRINTED.findall(LINK.sub("", row))
+            around = pages(links + LINK.findall(head))
+            assert [number for number in loose if not stands(number, around)] == []
+            found += len(loose) + len(links)
+    assert found > 40
 
 
 YARNS = f"{0.1 * np.log(2) + 1:.3f}"  # at s = 2
@@ -125,36 +174,84 @@ LONGROPES = f"{np.sqrt(1 + np.log(2) / np.log(8192)):.3f}"
 )
 def test_methods_side_by_side(readme, start, method, temperature):
     """Temperature, and loss within L, beyond L and beyond minus within, less YaRN's."""
-    (cells,) = (cells for first, cells in readme.items() if first.startswith(start))
+    (cells,) = (cells for first, cells in readme[1].items() if first.startswith(start))
     within, beyond = (untrained(method) - untrained("yarn")).T
     assert cells[0] == temperature
     for cell, gaps in zip(cells[1:], (within, beyond, beyond - within), strict=True):
         assert numbers(cell) == pytest.approx(student(gaps), abs=0.00051)
 
 
+PAPERS = "dprope_n-hat=40"
+WITHIN = 0
+BEYOND = 1
+
+
+@pytest.mark.parametrize(
+    ("question", "differences"),
+    [
+        (
+            "Does DPRoPE at t = 0, which changes them least, have the least loss?",
+            [("dprope", PAPERS, BEYOND), ("dprope", PAPERS, WITHIN), ("dprope", "pi", BEYOND)],
+        ),
+        ("Is DPRoPE better than YaRN?", [(PAPERS, "yarn", WITHIN), (PAPERS, "yarn", BEYOND)]),
+    ],
+)
+def test_answers_on_smollm2(readme, question, differences):
+    expected = []
+    for ours, other, place in differences:
+        expected += student((untrained(ours) - untrained(other))[:, place])
+    assert numbers(readme[1][question][0])[: len(expected)] == pytest.approx(expected, abs=0.00051)
+
+
+def test_fine_tuning_of_smollm2(readme):
+    answer = numbers(readme[1]["What does fine-tuning change?"][0])
+    gains = of_smollm2("h200/loss_by_position/yarn_s=2_seed=0") - untrained("yarn")
+    expected = [*student(gains[:, BEYOND]), *student(gains[:, WITHIN])]
+    folder = RESULTS / "smollm2/beyond/h200/finetune"
+    runs = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+    losses = {run["run"]["method"]: np.array(run["scores"]["losses"]) for run in runs}
+    steps = losses["dprope"] - losses["yarn"]
+    assert {run["scores"]["tokens"] for run in runs} == {4_194_304} and len(steps) == 16
+    alone = of_smollm2("loss_by_position/yarn_s=2_seed=0") - untrained("yarn")
+    here = [*student(alone[:, BEYOND]), *student(alone[:, WITHIN])]
+    expected = [4.2, *expected, steps[0], steps[-4:].mean(), 1.05, *here]
+    assert answer == pytest.approx(expected, abs=0.00051)
+
+
 def test_outcomes_are_those_of_the_table_of_claims(readme):
     table = pd.read_csv(RESULTS / "claims.csv")
-    shown = [claim for claim in table["claim"].unique() if claim in readme]
+    titles = {
+        file.parent.name: json.loads(file.read_text())["title"].split(" (")[0]
+        for file in RESULTS.glob("*/model.json")
+    }
+    shown = [claim for claim in table["claim"].unique() if claim in readme[1]]
     assert len(shown) > 3
     for claim in shown:
         rows = table[table["claim"] == claim]
         printed = set()
-        for outcome, models in re.findall(r"\*\*([^*]+)\*\*: ([^;]+)", readme[claim][0]):
+        for outcome, models in re.findall(r"\*\*([^*]+)\*\*: ([^;]+)", readme[1][claim][0]):
             names = (model.split(" (")[0] for model in models.strip().split(", "))
             printed |= {(outcome, model) for model in names}
-        models = rows["model"].map({"tiny": "tiny", "smollm2": "SmolLM2-135M"})
-        assert printed == set(zip(rows["outcome"].str.removesuffix(" here"), models))
+        expected = zip(rows["outcome"].str.removesuffix(" here"), rows["model"].map(titles))
+        assert printed == set(expected)
 
 
-def test_hours_are_those_of_the_records():
-    """The clock time of each record, times the machine's cores."""
-    seconds = 0.0
-    for file in RESULTS.rglob("*/*/*.json"):
-        environment = json.loads(file.read_text())["environment"]
-        if cores := re.match(r"(\d+) × ", environment["device"]):
-            seconds += environment["seconds"] * int(cores[1])
-    stated = re.search(r"at most (\d+) CPU-hours", (RESULTS / "README.md").read_text())
-    assert stated[1] == f"{seconds / 3600:.0f}"
+def test_hours_are_those_of_the_records(readme):
+    """Two chains of tiny's suite run at a time."""
+    all_seconds = {"tiny": 0.0, "cores": 0.0}
+    for file in RESULTS.rglob("*.json"):
+        record = json.loads(file.read_text())
+        if "run" not in record:
+            continue
+        seconds = record["environment"]["seconds"]
+        if file.is_relative_to(RESULTS / "tiny"):
+            all_seconds["tiny"] += seconds / 2
+        if cores := re.match(r"(\d+) × ", record["environment"]["device"]):
+            all_seconds["cores"] += seconds * int(cores[1])
+    hours = {name: f"{seconds / 3600:.0f}" for name, seconds in all_seconds.items()}
+    results = (RESULTS / "README.md").read_text()
+    assert re.search(r"MODEL=tiny` \((\d+) h\)", readme[0])[1] == hours["tiny"]
+    assert re.search(r"at most (\d+) CPU-hours", results)[1] == hours["cores"]
 
 
 # The claims
@@ -164,19 +261,15 @@ def test_hours_are_those_of_the_records():
 def test_losses(claims, key):
     """The paper's perplexities are without training; the rest is of fine-tunes where t = 0 is
     one."""
-    papers = ("dprope", '{"n_hat": 40}', 2)
-    ours = papers if key == "perplexity" else ("dprope", "{}", 2)
-    rivals = [("pi", "{}", 2), ("yarn", "{}", 2)]
-    if key == "less_is_better":
-        rivals.append(papers)
-    runs = by_setting("loss_by_position", trained=True)
-    trained = key == "less_is_better" and ours in runs
-    if not trained:
-        runs = by_setting("loss_by_position", trained=False)
+    ours = ("dprope", N_HAT[2] if key == "perplexity" else {})
+    rivals = RIVALS if key == "perplexity" else [*RIVALS, ("dprope", N_HAT[2])]
+    fine_tuned = by_setting("smollm2", "loss_by_position", trained=True)
+    trained = key == "less_is_better" and ("dprope", "{}", 2.0) in fine_tuned
+    runs = fine_tuned if trained else by_setting("smollm2", "loss_by_position", trained=False)
     family = {}
     for rival in rivals:
-        for seed in runs[ours].keys() & runs.get(rival, {}).keys():
-            gaps = (by_book(runs[ours][seed]) - by_book(runs[rival][seed]))[:, BEYOND]
+        for own, other in pair(runs, ours, rival, 2):
+            gaps = (by_book(own, "smollm2") - by_book(other, "smollm2"))[:, BEYOND]
             family[rival[0]] = estimate(gaps.mean(), of_sample(gaps))
     row = claims.loc[key, "smollm2"]
     expected = at_95_per_cent(*family["yarn"])
@@ -190,16 +283,37 @@ def test_losses(claims, key):
     assert row["measured_on"] == f"{state}, 20 books"
 
 
+def test_a_collapse_is_beside_yarns_change_on_the_same_books():
+    runs = by_setting("smollm2", "loss_by_position", trained=False)
+    ((original, yarn),) = pair(runs, ("original", {}), ("yarn", {}), 2)
+    change = np.diff(by_book(original, "smollm2") - by_book(yarn, "smollm2")).ravel()
+    place = "s = 2, beyond minus within | original minus YaRN"
+    line = rf"^\| SmolLM2-135M, without training, .* {re.escape(place)} \|(.*)$"
+    page = (RESULTS / "claims.md").read_text().replace("−", "-")
+    row = re.search(line.replace("−", "-"), page, re.MULTILINE)[1]
+    assert numbers(row)[:3] == pytest.approx(student(change), abs=0.00051)
+    assert f"on {(change > 0).sum()} of 20 books" in row
+    assert "**holds here**" in row
+
+
 def test_short_text(claims):
     """Open LLM by document: DPRoPE minus YaRN."""
-    runs = by_setting("open_llm", trained=False)
-    ours = runs["dprope", '{"n_hat": 40}', 2][-1]["by_document"]
-    others = runs["yarn", "{}", 2][-1]["by_document"]
+    ours = of_setting("open_llm", "dprope", N_HAT[2])["by_document"]
+    others = of_setting("open_llm", "yarn")["by_document"]
     groups = [100 * np.subtract(ours[name], others[name]) for name in ours]
     errors = [(error / len(groups), freedom) for error, freedom in map(of_sample, groups)]
     expected = at_95_per_cent(*estimate(np.mean([group.mean() for group in groups]), *errors))
     row = claims.loc["open_llm", "smollm2"]
     assert row[["mean", "low", "high"]].tolist() == pytest.approx(expected, rel=1e-3)
+
+
+def test_ruler_is_over_tasks_at_the_extended_length(claims):
+    ours = of_setting("ruler", "dprope", N_HAT[2])["tasks"]["16384"]
+    others = of_setting("ruler", "yarn")["tasks"]["16384"]
+    gaps = np.array([ours[task]["mean"] - others[task]["mean"] for task in ours])
+    row = claims.loc["ruler", "smollm2"]
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx(student(gaps), rel=1e-3)
+    assert row["measured_on"] == "without training, 13 tasks"
 
 
 # All scores
@@ -210,6 +324,13 @@ def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
     exec(code.replace("results/all.csv", str(RESULTS / "all.csv")), {})
     printed = capsys.readouterr().out
     assert re.search(r"^dprope +6\.71 +22\.95$", printed, re.MULTILINE)  # the paper's Table 3
+    run = json.loads((RESULTS / "smollm2/perplexity/yarn_s=2_whole.json").read_text())
+    windows = pd.DataFrame(run["scores"]["by_window"]).T.set_axis(["loss", "tokens"], axis=1)
+    text, length, _ = zip(*windows.index.str.rsplit("/", n=2))
+    sums = windows.groupby([np.array(length).astype(int), np.array(text)]).sum()
+    by_length = np.exp((sums["loss"] / sums["tokens"]).groupby(level=0).mean())
+    line = rf"^yarn +{by_length[16384]:.2f} +{by_length[8192]:.2f}$"
+    assert re.search(line, printed, re.MULTILINE)
 
 
 def test_all_csv_has_every_record_with_scores(scores):
@@ -233,10 +354,21 @@ def test_all_csv_has_every_record_with_scores(scores):
     assert not one.index.has_duplicates
 
 
+@pytest.mark.parametrize("model", CONTEXT)
+def test_held_out_losses_of_all_csv_are_those_of_the_records(scores, model):
+    """Of factors that were learned from YaRN's."""
+    folder = RESULTS / model / "beyond"
+    learned = [json.loads(file.read_text()) for file in folder.glob("learned/from=yarn_s=2_*.json")]
+    ends = pd.DataFrame([run["scores"]["curve"][-1]["beyond"] for run in learned])["mean"]
+    lines = scores.loc[model, "", "learned", "yarn", 2.0]
+    line = lines[(lines["options"] == "") & (lines["metric"] == "beyond L")]
+    assert line["value"].item() == pytest.approx(ends.mean(), rel=1e-5)
+
+
 def test_losses_of_all_csv_are_those_of_the_records(scores):
     """YaRN on SmolLM2 at s = 2, fine-tuned."""
     of = scores.loc["smollm2", "h200", "loss_by_position", "yarn", 2.0].set_index("metric")
-    within, beyond = of_file("h200/loss_by_position/yarn_s=2_seed=0").T
+    within, beyond = of_smollm2("h200/loss_by_position/yarn_s=2_seed=0").T
     places = {"within L": within, "beyond L": beyond, "beyond minus within": beyond - within}
     for place, losses in places.items():
         found = of.loc[place, ["value", "low", "high"]].tolist()

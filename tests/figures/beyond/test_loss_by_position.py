@@ -6,6 +6,8 @@ import pytest
 from analysis.beyond import loss_by_position as losses
 from analysis.results import Results
 from figures.beyond.loss_by_position import loss_by_position
+from figures.kit import draw
+from tests.figures.test_figures import check_apart
 
 
 def test_panels_hold_the_recorded_differences_of_the_best_five():
@@ -30,3 +32,10 @@ def test_panels_hold_the_recorded_differences_of_the_best_five():
         assert all(levels[name] >= worst for name in others)
         for name, line in curves.items():
             assert line.get_ydata() == pytest.approx(recorded[name] - recorded["YaRN"])
+
+
+@pytest.mark.parametrize("model", ["tiny", "smollm2"])
+@pytest.mark.parametrize("name", ["loss_by_position", "training_loss"])
+def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
+    figure = draw.figure(name, Results.of(model))
+    check_apart(figure, [text for axes in figure.axes for text in axes.texts])
