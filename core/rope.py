@@ -12,7 +12,6 @@ import inspect
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -36,7 +35,6 @@ __all__ = [
     "PROPOSED",
     "TIME_REFERENCE",
     "Method",
-    "Option",
     "RopeGeometry",
     "RopeScaling",
     "Style",
@@ -139,42 +137,30 @@ def named_files(method: str, options: dict) -> dict[str, Path]:
     }
 
 
-@dataclass(frozen=True)
-class Option:
-    """A method's option, as a command line offers it.
+def all_options() -> dict[str, dict]:
+    """Every option of every method, by name, as a command line offers it.
 
-    Attributes:
-        methods: the names of the methods that take it.
-        type: the type of its value: int, float, str or bool.
-        several: whether it takes a list of such values.
-        default: the default of the first method that takes it.
-        text: the explanation in the docstring of that method.
+    Returns:
+        of each "methods", the names of those that take it; "type" (int, float, str or bool) and
+        "several", whether it takes a list of such values; "default" and "text", its explanation, of
+        the first of these methods.
     """
-
-    methods: tuple[str, ...]
-    type: type
-    several: bool
-    default: object
-    text: str
-
-
-def all_options() -> dict[str, Option]:
-    """Every option of every method, by name."""
-    options: dict[str, Option] = {}
+    options: dict[str, dict] = {}
     for method in METHODS.values():
         hints = _hints(method.name)
         for name, default in method_options(method.name).items():
             if name in options:
-                options[name] = replace(
-                    options[name], methods=(*options[name].methods, method.name)
-                )
+                options[name]["methods"].append(method.name)
                 continue
             several = get_origin(hints[name]) is tuple
             kinds = get_args(hints[name])[:1] if several else _kinds(hints[name])
-            kind = next((kind for kind in kinds if kind in (int, float, str, bool)), str)
-            options[name] = Option(
-                (method.name,), kind, several, default, _text(method.function, name)
-            )
+            options[name] = {
+                "methods": [method.name],
+                "type": next((kind for kind in kinds if kind in (int, float, str, bool)), str),
+                "several": several,
+                "default": default,
+                "text": _text(method.function, name),
+            }
     return options
 
 

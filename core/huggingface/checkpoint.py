@@ -15,7 +15,6 @@ import accelerate  # noqa: F401  (without it, from_pretrained builds no model on
 import safetensors
 import torch
 import transformers
-from tqdm import tqdm
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 from transformers.utils import (
     SAFE_WEIGHTS_INDEX_NAME,
@@ -120,16 +119,14 @@ def copy(source: Path, target: Path) -> None:
     """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and
     nothing else.
 
-    A progress bar in bytes shows on a terminal.
-
     Args:
         target: the directory to create.
 
     Warns:
         UserWarning: something is left out; the sentence names it.
     """
-    sizes = {file: (source / file).stat().st_size for file in _copied(source)}
-    tops = {file.parts[0] for file in sizes}
+    files = _copied(source)
+    tops = {file.parts[0] for file in files}
     others = sorted(
         file.name for file in source.iterdir() if file.name not in tops and file.name[0] != "."
     )
@@ -138,13 +135,9 @@ def copy(source: Path, target: Path) -> None:
         warnings.warn(
             f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3
         )
-    with tqdm(
-        total=sum(sizes.values()), unit="B", unit_scale=True, unit_divisor=1024, disable=None
-    ) as bar:
-        for file, size in sizes.items():
-            (target / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / file, target / file)
-            bar.update(size)
+    for file in files:
+        (target / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / file, target / file)
 
 
 def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
@@ -164,7 +157,7 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
         InputError: a file is named that does not lie below the checkpoint, cannot be read, or lacks
             a tensor that an index says it holds.
     """
-    first = _first(source)
+    first = next((Path(name) for name in _WEIGHTS if (source / name).is_file()), None)
     if first is None:
         return {}
     if first.suffix != ".json":
@@ -172,7 +165,13 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
     shards = schema.read(source / first, schema.INDEX)["weight_map"]
     found: dict[Path, dict[str, torch.Tensor]] = {first: {}}
     for name in sorted(set(shards.values())):
-        file = _below(source, name, named_by=first)
+        file = Path(name)
+        outside = file.is_absolute() or ".." in file.parts
+        if outside or not os.path.isfile(source / file):
+            raise InputError(
+                f"{first} in {source} names {in_one_line(name)} as weights, and no such file lies "
+                f"below {source}; {REMEDY}."
+            )
         found[file] = header(source / file)
     for tensor, name in shards.items():
         held = found[Path(name)]
@@ -198,28 +197,6 @@ def tensors(source: Path) -> dict[str, torch.Tensor]:
             "convert it: gather the shards of a training run, rename a single file."
         )
     return {name: tensor for held in found.values() for name, tensor in held.items()}
-
-
-def _first(source: Path) -> Path | None:
-    """The file of weights that a loader opens first, relative to the checkpoint; None without
-    any."""
-    config = source / "config.json"
-    named = schema.read(config).get("transformers_weights") if config.is_file() else None
-    if named is not None:
-        return _below(source, named, named_by=config)
-    return next((Path(name) for name in _WEIGHTS if (source / name).is_file()), None)
-
-
-def _below(source: Path, name: str, named_by: Path) -> Path:
-    """The path of a file of weights relative to the checkpoint that names it; InputError unless a
-    file lies there, below the checkpoint."""
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts or not os.path.isfile(source / path):
-        raise InputError(
-            f"{named_by.name} in {source} names {in_one_line(name)} as weights, and no such file "
-            f"lies below {source}; {REMEDY}."
-        )
-    return path
 
 
 def _copied(source: Path) -> list[Path]:

@@ -88,13 +88,14 @@ _TEXT = {
         ("auto_map", "dual_chunk_attention_config", "quantization_config"), dict | None
     ),
     **dict.fromkeys(("architectures", "layer_types"), list[str] | None),
-    **dict.fromkeys(("dtype", "torch_dtype", "transformers_weights"), str | None),
+    **dict.fromkeys(("dtype", "torch_dtype"), str | None),
     "rope_extension": ROPE_EXTENSION,
     "num_hidden_layers": Annotated[int, Field(le=10_000)] | None,  # each of which is built
     "sliding_window": _WHOLE | None,
     "eos_token_id": _IDS | None,
     "is_causal": Truth,
     "return_dict": Literal[True],
+    "transformers_weights": type(None),  # other weights than those that are looked for here
 }
 _TOKENS = dict.fromkeys(("bos_token", "eos_token", "pad_token", "unk_token"), _TOKEN)
 # by the file's name

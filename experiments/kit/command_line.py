@@ -206,7 +206,7 @@ def add_method_arguments(
     of_methods = rope.all_options()
     lines = []
     for name in rope.METHODS:
-        flags = [_flag(option) for option in of_methods if name in of_methods[option].methods]
+        flags = [_flag(option) for option in of_methods if name in of_methods[option]["methods"]]
         if flags:
             lines.append(f"{name:20} {' '.join(flags)}")
     group = to.add_argument_group("options of the methods", "\n".join(lines))
@@ -215,11 +215,11 @@ def add_method_arguments(
         flag = _flag(name)
         explained.append(f"{flag}\n{textwrap.indent(_explanation(option), '    ')}")
         how: dict = {"default": None, "help": argparse.SUPPRESS}
-        if option.type is bool:
+        if option["type"] is bool:
             group.add_argument(flag, action="store_true", **how)
         else:
-            several = "+" if option.several else None
-            group.add_argument(flag, type=option.type, nargs=several, **how)
+            several = "+" if option["several"] else None
+            group.add_argument(flag, type=option["type"], nargs=several, **how)
     to.add_argument(
         "--help-methods",
         action="version",
@@ -232,11 +232,11 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _explanation(option: rope.Option) -> str:
+def _explanation(option: dict) -> str:
     """What a method's option does, after the methods that take it, in lines."""
-    shown = " ".join(option.default) if option.several else option.default
+    shown = " ".join(option["default"]) if option["several"] else option["default"]
     default = f" (default {shown})" if shown not in (None, False, "") else ""
-    return textwrap.fill(f"{', '.join(option.methods)}: {option.text}{default}")
+    return textwrap.fill(f"{', '.join(option['methods'])}: {option['text']}{default}")
 
 
 def add_factor_argument(to: argparse.ArgumentParser) -> None:

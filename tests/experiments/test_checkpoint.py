@@ -51,8 +51,8 @@ def test_the_weights_of_a_folder_are_its_tensors_whatever_file_holds_them(hashes
 
 
 def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
-    """A loader takes the last file of an index; a file that has the usual name rather than an
-    index; and rather than both the file that the configuration names."""
+    """A loader takes the last file of an index, and a file that has the usual name rather than an
+    index."""
     first = hashes({"a": A, "b": B}, dict.fromkeys("ab", "1.safetensors"))
     other = {"a": A, "b": 2 * B}
     for name, wins in (("0.safetensors", False), ("2.safetensors", True)):
@@ -62,8 +62,6 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
         assert (weight_hashes(tmp_path) != first) == wins
     safetensors.torch.save_file(other, tmp_path / "model.safetensors")
     assert weight_hashes(tmp_path) != first
-    files.write_json(tmp_path / "config.json", {"transformers_weights": "1.safetensors"})
-    assert weight_hashes(tmp_path) == first
 
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):

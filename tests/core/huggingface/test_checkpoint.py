@@ -147,7 +147,6 @@ def test_shards_in_folders_come_along(source, whole, tmp_path):
     assert all(torch.equal(loaded[name], original[name]) for name in original)
 
 
-@pytest.mark.parametrize("named_by", ["config.json", INDEX])
 @pytest.mark.parametrize(
     "name",
     [
@@ -159,17 +158,12 @@ def test_shards_in_folders_come_along(source, whole, tmp_path):
         "x" * 10**6,
     ],
 )
-def test_a_file_that_is_named_as_weights_lies_below_the_checkpoint(
-    source, tmp_path, named_by, name
-):
+def test_a_file_that_is_named_as_weights_lies_below_the_checkpoint(source, tmp_path, name):
     os.mkfifo(source / "pipe.safetensors")
     shutil.copyfile(source / SHARDS[0], tmp_path / "other.safetensors")
     name = name.format(tmp=tmp_path)
-    if named_by == INDEX:
-        edit(source, INDEX, weight_map=read(source, INDEX)["weight_map"] | {"more": name})
-    else:
-        edit(source, transformers_weights=name)
-    with pytest.raises(InputError, match=named_by) as error:
+    edit(source, INDEX, weight_map=read(source, INDEX)["weight_map"] | {"more": name})
+    with pytest.raises(InputError, match=INDEX) as error:
         extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
     assert len(str(error.value)) < 1000 and not (tmp_path / "extended").exists()
 

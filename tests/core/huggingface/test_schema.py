@@ -63,7 +63,7 @@ def source(tmp_path_factory):
     config = json.loads((folder / "config.json").read_text())
     for older in ("rope_scaling", "rope_theta"):
         del config[older]
-    config |= {"eos_token_id": [2], "transformers_weights": INDEX, "max_length": 20}
+    config |= {"eos_token_id": [2], "max_length": 20}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 
