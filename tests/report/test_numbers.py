@@ -12,6 +12,7 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
+TITLES = {"tiny": "tiny", "smollm2": "SmolLM2-135M", "llama2-7b": "LLaMA2-7B"}
 BEYOND = 1  # of :func:`by_book`
 LINK = re.compile(r"\[((?:[^][]|\[[^]]*\])*)\]\(([^)]*)\)")  # its text, which may hold an interval
 
@@ -142,7 +143,7 @@ def test_outcomes_are_those_of_the_table_of_claims(readme):
         for outcome, models in re.findall(r"\*\*([^*]+)\*\*: ([^;]+)", readme[claim][0]):
             names = (model.split(" (")[0] for model in models.strip().split(", "))
             printed |= {(outcome, model) for model in names}
-        models = rows["model"].map({"tiny": "tiny", "smollm2": "SmolLM2-135M"})
+        models = rows["model"].map(TITLES)
         assert printed == set(zip(rows["outcome"].str.removesuffix(" here"), models))
 
 
