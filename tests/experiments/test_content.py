@@ -4,6 +4,7 @@ records are whose."""
 import dataclasses
 import json
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -161,7 +162,8 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     checkpoint as it is."""
 
     def export(name, **said):
-        folder = extend_checkpoint(model, tmp_path / name, "dprope", 3, n_hat=8)
+        stating = {"n_hat": 8, "threshold": 0, "intervals": np.int64(360)}  # two defaults
+        folder = extend_checkpoint(model, tmp_path / name, "dprope", 3, **stating)
         stated = json.loads((folder / "config.json").read_text())["rope_extension"] | said
         stated = {key: value for key, value in stated.items() if value is not None}
         edit(folder / "config.json", rope_extension=stated)
@@ -181,5 +183,7 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     assert (name, of_silent["run"]["method"]) == ("as-it-is", None)
     assert extended["scores"] == of_export["scores"] == of_silent["scores"]
     assert of_export["base"] == of_silent["base"]
-    torn = export("torn", factor="x")
-    assert "rope_extension" in refusal(PASSKEY, "--model", torn, "--results", tmp_path / "results")
+    for wrong in ({"factor": "x"}, {"options": {"n_hat": 3}}):
+        torn = export(f"torn {[*wrong]}", **wrong)
+        said = refusal(PASSKEY, "--model", torn, "--results", tmp_path / "results")
+        assert "rope_extension" in said
