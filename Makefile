@@ -21,6 +21,8 @@ define newline
 endef
 $(foreach name,$(WRITTEN),$(if $(findstring $(newline),$(value $(name))),$(error $(name) holds a line break; give it in one line)))
 quote    = '$(subst ','\'',$(1))'
+# An option without a value is on unless it is 0.
+on       = $(filter-out 0,$(value $(1)))
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
@@ -34,8 +36,8 @@ FIGURES := $(call names,figures)
 MEASURED = $(or $(value MODEL),tiny)
 BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
 FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
-RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(value QUICK),-quick)/results)
-RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(value QUICK),--quick) $(if $(value REPLACE),--replace) \
+RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(call on,QUICK),-quick)/results)
+RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(call on,QUICK),--quick) $(if $(call on,REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 # What is rendered afterwards: in a folder that was given, which may hold others, this model alone.

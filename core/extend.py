@@ -3,7 +3,6 @@ checkpoint."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -59,10 +58,8 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     else:
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
-    options |= {name: path.name for name, path in rope.named_files(method, options).items()}
-    options = json.loads(json.dumps(options, default=lambda value: value.item()))  # NumPy's numbers
     getattr(text_config(model.config), configuration.EXTENSION).update(
-        method=method, options=options
+        method=method, options=rope.stated_options(method, options)
     )
     model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
     return model
@@ -71,9 +68,9 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
 def _check_unwrapped(model: PreTrainedModel) -> None:
     if not isinstance(model, PreTrainedModel):
         raise InputError(
-            f"{type(model).__name__} wraps a model; give the model inside it (of torch.compile: "
-            f"_orig_mod), with any "
-            "adapter merged into it (merge_and_unload)."
+            f"{type(model).__name__} is no model of transformers, or wraps a model; give the model "
+            f"inside it (of torch.compile: _orig_mod), with any adapter merged into it "
+            f"(merge_and_unload)."
         )
 
 
@@ -94,7 +91,13 @@ def check_extension(model: PreTrainedModel) -> dict | None:
     registered = None if options is None else rope.METHODS.get(method)
     if registered is None or registered.start or rope.named_files(method, options):
         return extension
-    scaling = scale(geometry, method, extension["factor"], **options)
+    try:
+        scaling = scale(geometry, method, extension["factor"], **options)
+    except InputError as error:
+        raise InputError(
+            f"{configuration.EXTENSION} in the configuration cannot be read ({error}); extend the "
+            f"original model again."
+        ) from error
     _, _, rotary = rotary_module(model)
     if not rotates_by(rotary, config, scaling):
         raise InputError(

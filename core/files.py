@@ -121,6 +121,7 @@ def new(target: Path) -> Iterator[Path]:
         InputError: `target` exists, or another process is making it.
     """
     target = Path(target)
+    check_new(target)  # of the current directory, which has no name to lock
     with lock(target):
         check_new(target)
         partial = target.with_name(f".{target.name}.partial")

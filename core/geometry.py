@@ -10,7 +10,8 @@ import numpy as np
 from .angles import real_array
 from .errors import InputError, check_number, check_whole
 
-LARGEST = 2**16  # dimensions of a head, far more than any model has
+LARGEST = 1e15  # of the numbers that configurations state; products of some are finite
+_DIMENSIONS = 2**16  # of a head, far more than any model has
 _FACTORS = (1e-3, 1e3)  # of attention, far from any that a method computes or learns
 
 
@@ -38,12 +39,14 @@ class RopeGeometry:
     rope_type: str = "default"
 
     def __post_init__(self) -> None:
-        check_number(self.base, "the RoPE base", above=1)
+        check_number(self.base, "the RoPE base", above=1, most=LARGEST)
         object.__setattr__(self, "base", float(self.base))
         check_number(self.attention_factor, "the attention factor", *_FACTORS)
         # As integers, because NumPy does not take 64.0 for a number of dimensions.
         object.__setattr__(
-            self, "head_dim", check_whole(self.head_dim, "the rotary head dimension", 2, LARGEST)
+            self,
+            "head_dim",
+            check_whole(self.head_dim, "the rotary head dimension", 2, _DIMENSIONS),
         )
         object.__setattr__(
             self,

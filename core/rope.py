@@ -9,6 +9,7 @@ it up by name. All arithmetic is float64 NumPy.
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 from collections.abc import Callable
@@ -23,10 +24,11 @@ from . import (
     TIME_REFERENCE,
     methods,  # noqa: F401  (registers them)
 )
-from .angles import MAX_LENGTH
 from .errors import InputError, check_number
-from .geometry import RopeGeometry, RopeScaling
+from .geometry import LARGEST, RopeGeometry, RopeScaling
 from .methods.registry import METHODS, Method, Style, check_fixed, get, register
+
+_LONGEST = 2**31 - 1  # tokens; engines and configurations count positions in 32 bits
 
 __all__ = [
     "BASELINE",
@@ -39,12 +41,14 @@ __all__ = [
     "RopeScaling",
     "Style",
     "all_options",
+    "changed_options",
     "check_fixed",
     "get",
     "method_options",
     "named_files",
     "register",
     "scale",
+    "stated_options",
 ]
 
 
@@ -77,7 +81,7 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
         )
     factor = check_number(factor, "the scaling factor", above=1)
     longer = check_number(
-        geometry.context_length * factor, "the longer context, s·L in tokens,", most=MAX_LENGTH
+        geometry.context_length * factor, "the longer context, s·L in tokens,", most=_LONGEST
     )
     if round(longer) == geometry.context_length:
         raise InputError(
@@ -104,7 +108,7 @@ def _check_type(method: str, option: str, value: object) -> None:
         names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
         raise InputError(f"{option} of the method {method!r} is {value!r}; give {names}.")
     if isinstance(value, Real) and not isinstance(value, bool):
-        check_number(value, f"{option} of the method {method!r}")
+        check_number(value, f"{option} of the method {method!r}", -LARGEST, LARGEST)
 
 
 def _hints(method: str) -> dict[str, object]:
@@ -126,6 +130,26 @@ def method_options(method: str) -> dict[str, Any]:
         for p in parameters
         if p.kind is p.KEYWORD_ONLY
     }
+
+
+def changed_options(method: str, options: dict) -> dict:
+    """The options that do not have their defaults, as JSON has them.
+
+    So a setting has one name, whatever it states and whoever gives it.
+    """
+    both = [method_options(method), options]
+    defaults, given = json.loads(json.dumps(both, default=lambda value: value.item()))  # of NumPy
+    for name, hint in _hints(method).items():
+        if isinstance(given.get(name), int) and float in _kinds(hint):
+            given[name] = float(given[name])
+    return {name: value for name, value in given.items() if value != defaults.get(name)}
+
+
+def stated_options(method: str, options: dict) -> dict:
+    """The changed options as records and exports state them: a path by its last part only, because
+    it may move."""
+    names = {name: path.name for name, path in named_files(method, options).items()}
+    return changed_options(method, options | names)
 
 
 def named_files(method: str, options: dict) -> dict[str, Path]:

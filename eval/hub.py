@@ -10,6 +10,9 @@ resumes.
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +74,7 @@ def reach(name: str, kind: str = "model") -> None:
     try:
         validate_repo_id(name)
         url = hf_hub_url(name, _PROBE[kind], repo_type=kind, revision=REVISIONS.get(name))
-        get_hf_file_metadata(url, timeout=PATIENCE)
+        within(PATIENCE, functools.partial(get_hf_file_metadata, url, timeout=PATIENCE))
     except HFValidationError:
         return
     except HfHubHTTPError as error:
@@ -80,7 +83,7 @@ def reach(name: str, kind: str = "model") -> None:
         constants.HF_HUB_OFFLINE = (
             error.response.status_code == 429 or error.response.status_code >= 500
         )
-    except httpx.RequestError:
+    except (TimeoutError, httpx.RequestError):
         constants.HF_HUB_OFFLINE = True
 
 
@@ -144,3 +147,24 @@ def _refusal(error: HfHubHTTPError, name: str, kind: str) -> str | None:
             f"login`, or set HF_TOKEN."
         )
     return None
+
+
+def within(seconds: float, call: Callable[[], Any]) -> Any:
+    """What `call` returns.
+
+    httpx limits each wait for a byte, and a server may send one byte of its headers after another
+    without end. So a thread calls, which is left behind when the time is over.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    outcome: Future = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)

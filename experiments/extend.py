@@ -43,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     method = arguments.method
     factor = arguments.factor
-    options = command_line.method_options(arguments, method)
+    options = rope.changed_options(method, command_line.given_options(arguments))
     setting = f"{command_line.in_words(method, options)}, s = {factor:g}"
     if arguments.output:
         files.check_new(arguments.output)
@@ -81,10 +81,6 @@ def main() -> None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
-    if not Path(arguments.model).is_file():
-        raise InputError(
-            f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint."
-        )
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError(

@@ -69,9 +69,10 @@ class LongBenchE(Generation):
         for task in given.tasks:
             of_task = longbench.load(task, self.benchmark)[: given.limit]
             samples |= {f"{task}/{number}": sample for number, sample in enumerate(of_task)}
+        default = self.run_length(self.comparison()[0][0])
         settings = {
             "tasks": [task for task in longbench.TASKS if task in given.tasks],
-            "window": given.window,
+            "window": None if given.window == default else given.window,
             **records.benchmark(self.benchmark),
         }
         if given.margin != longbench.MARGIN or given.new_tokens:  # they differ from the benchmark's

@@ -56,7 +56,8 @@ class OpenLLM(Experiment):
             "--shots",
             none_or_more,
             "N",
-            "at most N examples per prompt (default: the paper's)",
+            "at most N of the paper's examples per prompt",
+            max(benchmark.shots for benchmark in TASKS.values()),
         )
 
     def prepare(self) -> Prepared:
@@ -76,7 +77,7 @@ class OpenLLM(Experiment):
             if self.benchmark is None:
                 data[task]["revision"] = hub.REVISIONS[TASKS[task].hub]
         settings = records.benchmark(self.benchmark)
-        if given.shots is not None:
+        if any(self._shots(task) < TASKS[task].shots for task in given.tasks):
             settings["shots"] = given.shots
         return Prepared(samples, settings, data)
 
@@ -111,9 +112,8 @@ class OpenLLM(Experiment):
             by_task[key.split("/")[0]].append(key)
         return {task: of_task for task, of_task in by_task.items() if of_task}
 
-    def _shots(self, task: str) -> int | None:
-        given = self.arguments.shots
-        return None if given is None else min(given, TASKS[task].shots)
+    def _shots(self, task: str) -> int:
+        return min(self.arguments.shots, TASKS[task].shots)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         return records.rows(scores["tasks"])

@@ -168,7 +168,7 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
             row = {
                 "run": name,
                 "method": method,
-                "options": records.stated_options(method, options),
+                "options": rope.stated_options(method, options),
                 "again": name.endswith("_again"),
                 "phase": phase,
                 "seconds": float(np.median(seconds)),

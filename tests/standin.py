@@ -32,7 +32,7 @@ class Hub:
         url: of the server.
         repositories: by "models/OWNER/NAME" or "datasets/OWNER/NAME".
         asked: (method, path) of every request.
-        silent: whether no request is answered.
+        silent: whether no request is answered; "drips" for one byte after another without end.
         busy: the repository whose requests are too many.
     """
 
@@ -69,6 +69,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         hub = self.server.hub
         if hub.silent:
             self.close_connection = True
+            while hub.silent == "drips" and not hub.ended.wait(0.1):
+                self.wfile.write(b"H")
             hub.ended.wait()
             return
         path = unquote(urlsplit(self.path).path)

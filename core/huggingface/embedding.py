@@ -66,7 +66,10 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     pretrained = extension or {**parameters, "context_length": trained_length(config)}
     _, _, rotary = rotary_module(model)
     kind = layer_type(config)
-    pairs = rotary.get_buffer(buffer_name(kind)).numel()
+    buffer = rotary.get_buffer(buffer_name(kind))
+    if buffer.is_meta:
+        raise InputError(f"{name} is on the meta device, without numbers; give it loaded.")
+    pairs = buffer.numel()
     base = pretrained.get("rope_theta", math.nan)  # is refused
     scaled = pretrained.get("scaled", {})
     geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, create_model
 
 from .. import files
+from ..geometry import LARGEST
 from ..schema import Schema, Truth, check, having
 
 REMEDY = "give a complete checkpoint, as save_pretrained writes it"
@@ -30,7 +31,9 @@ LENGTHS = (
 
 _WHOLE = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 _LENGTH = Annotated[_WHOLE, Field(ge=1)]
-_NUMBER = Annotated[float, Field(strict=True, ge=0, le=1e15)]  # products of some are finite
+_NUMBER = Annotated[float, Field(strict=True, ge=0, le=LARGEST)]
+# float32's largest is 3e38, and a pair that stands still is divided by 1e30
+_DIVISOR = Annotated[float, Field(strict=True, gt=0, le=1e38)]
 _IDS = Annotated[list[_WHOLE], BeforeValidator(lambda ids: ids if isinstance(ids, list) else [ids])]
 # as text, or as what a tokenizer makes of it
 _TOKEN = Annotated[
@@ -41,12 +44,9 @@ _TOKEN = Annotated[
 _NUMBERS_OF_ROPE = (
     "rope_theta",
     "partial_rotary_factor",
-    "factor",
     "attention_factor",
     "beta_fast",
     "beta_slow",
-    "low_freq_factor",
-    "high_freq_factor",
     "mscale",
     "mscale_all_dim",
     "short_mscale",
@@ -54,8 +54,9 @@ _NUMBERS_OF_ROPE = (
 )
 _ROPE = {
     **dict.fromkeys(_NUMBERS_OF_ROPE, _NUMBER | None),
+    **dict.fromkeys(("factor", "low_freq_factor", "high_freq_factor"), _DIVISOR | None),
     **dict.fromkeys(("rope_type", "type"), str),
-    **dict.fromkeys(("short_factor", "long_factor"), list[_NUMBER]),
+    **dict.fromkeys(("short_factor", "long_factor"), list[_DIVISOR]),
     "original_max_position_embeddings": _LENGTH | None,
     "truncate": Truth,
 }

@@ -17,7 +17,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import PurePath
 from typing import Annotated, Any, NotRequired
 
@@ -26,7 +26,7 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from core.errors import InputError, NonFiniteError, in_one_line
-from eval import Request
+from eval import Request, hub
 
 # By the owner that a server states of its models.
 SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
@@ -315,7 +315,7 @@ class Endpoint:
     def _content(self, what: str, body: dict | None, largest: int) -> bytes:
         """The content of one reply, to a completion or else for the list of models."""
         try:
-            status, content = _within(
+            status, content = hub.within(
                 LONGEST_ANSWER, functools.partial(self._reply, what, body, largest)
             )
         except (TimeoutError, httpx.ReadTimeout) as error:
@@ -362,24 +362,3 @@ class Endpoint:
         # Where bytes or JSON are quoted, a backslash stands before some characters.
         quoted = r"\\*".join(map(re.escape, self._key))
         return re.sub(quoted, "…", said) if self._key else said
-
-
-def _within(seconds: float, call: Callable[[], Any]) -> Any:
-    """What `call` returns.
-
-    httpx limits each wait for a byte, and a server may send one byte of its headers after another
-    without end. So a thread calls, which is left behind when the time is over.
-
-    Raises:
-        TimeoutError: it takes longer.
-    """
-    outcome: Future = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(call())
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)

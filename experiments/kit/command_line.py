@@ -169,7 +169,7 @@ def path(text: str) -> Path:
     """A path; refused if it is empty, as an unset variable of a shell is."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty; give a path, or leave the option out")
-    return Path(text)
+    return Path(os.path.expanduser(text))  # a shell leaves --results=~/x as it is
 
 
 def directory(text: str) -> Path:
@@ -178,7 +178,7 @@ def directory(text: str) -> Path:
         files.check_writable(path(text))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return Path(text)
+    return path(text)
 
 
 def add_method_arguments(
@@ -263,23 +263,13 @@ def add_records_arguments(to: argparse.ArgumentParser) -> None:
     )
 
 
-def _given_options(arguments: argparse.Namespace) -> dict:
+def given_options(arguments: argparse.Namespace) -> dict:
     """The methods' options that the command line gives."""
     return {
         name: value
         for name in rope.all_options()
         if (value := getattr(arguments, name)) is not None
     }
-
-
-def method_options(arguments: argparse.Namespace, method: str) -> dict:
-    """The options that the command line gives to a method.
-
-    One that has its default is left out, so that a setting has one name.
-    """
-    defaults = rope.method_options(method)
-    given = _given_options(arguments)
-    return {name: given[name] for name in given if given[name] != defaults.get(name)}
 
 
 def in_words(method: str, options: dict) -> str:
@@ -296,7 +286,7 @@ def in_words(method: str, options: dict) -> str:
 
 def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
-    if not arguments.method and (options := _given_options(arguments)):
+    if not arguments.method and (options := given_options(arguments)):
         raise UsageError(
             f"{_flag(next(iter(options)))} is an option of a method; give --method, too."
         )
@@ -311,7 +301,7 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
     chosen = []
     for method in arguments.method:
         of_others = taken - rope.method_options(method).keys()
-        options = method_options(arguments, method)
+        options = rope.changed_options(method, given_options(arguments))
         own = {name: options[name] for name in options if name not in of_others}
         chosen.append((method, own))
     return chosen

@@ -242,7 +242,7 @@ class Experiment:
             return run
         if method is None:
             return run | {"method": None, "factor": 1.0, "options": {}}
-        return run | {"method": method, "options": records.stated_options(method, options)}
+        return run | {"method": method, "options": rope.stated_options(method, options)}
 
     def check_place(self, name: str) -> None:
         """Refuses the project's own records for a run of this name that is none of its suite."""

@@ -164,12 +164,6 @@ def read_model(file: Path) -> dict:
     return facts
 
 
-def stated_options(method: str, options: dict) -> dict:
-    """A method's options as a record states them: a path by its last part only, because it may
-    move."""
-    return options | {name: path.name for name, path in rope.named_files(method, options).items()}
-
-
 def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
     """What identifies what a method computes: θ and the attention factor in seven digits, the same
     on every machine.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 torch = later("torch")
+state = later("experiments.training.state")
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,15 @@ def scored(experiment) -> list[Book]:
         learned[base.name] = base.training
     for method, options in [] if base.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
-            if path.suffix == ".json":
+            if path.is_dir() or path.suffix == ".safetensors":  # of a fine-tune
+                facts = state.training(path if path.is_dir() else path.parent)
+            else:
                 remedy = "give a file that is whole"
                 facts = read_json(path, remedy, (dict, list))
                 if isinstance(facts, dict):
                     check(facts, _LEARNED, str(path), remedy)
-                    learned[str(path)] = facts
+            if isinstance(facts, dict):
+                learned[str(path)] = facts
     known = hashes(books)
     for name, facts in learned.items():
         for book in facts.get("data_facts", {}).get("books", ()):

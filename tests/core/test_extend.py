@@ -33,11 +33,14 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
 def test_models_that_are_not_as_pre_trained_are_refused():
     moved = random_model()
     shapeless = random_model()
+    empty = random_model().to("meta")
     rotaries(moved)[0].inv_freq.mul_(0.5)
     shapeless.config.max_position_embeddings = 0
     for model, says in (
         (moved, "other inverse frequencies"),
         (shapeless, "max_position_embeddings"),
+        (empty, "meta device"),
+        ("models/tiny", "no model of transformers"),
     ):
         with pytest.raises(InputError, match=says):
             extend(model, TIME_REFERENCE, 2)

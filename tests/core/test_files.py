@@ -38,8 +38,9 @@ def test_a_new_directory_appears_whole_or_not_at_all(tmp_path):
         partial.mkdir()
         (partial / "a").write_text("1")
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "a"]
-    with pytest.raises(InputError, match="exists already"), files.new(target):
-        pass
+    for there in (target, Path(), Path("/")):
+        with pytest.raises(InputError, match="exists already"), files.new(there):
+            pass
 
 
 def test_an_error_names_what_was_to_be_written_not_the_temporary_path(tmp_path):

@@ -73,6 +73,11 @@ def test_underscores_in_the_name_of_an_option_are_hyphens():
     assert (arguments.n_hat, arguments.file) == (4, "a_b")
 
 
+def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert command_line.directory("~/x") == command_line.path("~/x") == tmp_path / "x"
+
+
 @pytest.mark.parametrize(
     ("words", "options", "name"),
     [

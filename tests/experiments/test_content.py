@@ -1,11 +1,14 @@
 """A run is known by the content of what it measures, whatever the names of its files; and whose
 records are whose."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
+from core import rope
 from core.extend import extend_checkpoint
 from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
@@ -13,6 +16,7 @@ from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
     PASSKEY,
     edit,
+    journal,
     journal_files,
     record,
     record_file,
@@ -85,13 +89,38 @@ def test_what_changes_no_score_is_no_other_run(done, model, results):
     assert "done already" in done(*line, 400, 500)
 
 
+def test_a_changed_formula_is_another_run(done, refusal, model, results, monkeypatch):
+    line = [f"{PASSKEY} --method pi", "--model", model, "--results", results]
+    done(*line)
+    pi = rope.METHODS["pi"]
+    other = dataclasses.replace(pi, function=lambda geometry, s: pi.function(geometry, 3 * s))
+    monkeypatch.setitem(rope.METHODS, "pi", other)
+    assert "another scaling" in refusal(*line)
+
+
+def test_answers_that_were_recorded_once_are_not_taken_again(done, model, tmp_path):
+    line = [PASSKEY, "--model", model, "--results"]
+    done(*line, tmp_path / "results")
+    scores = record(tmp_path / "results")["scores"]
+    (file,) = journal_files(tmp_path / "results")
+    file.write_text(file.read_text().replace('"score": ', '"score": 7'))
+    for command in ([tmp_path / "results", "--replace"], [tmp_path / "other"]):
+        done(*line, *command)
+        assert record(command[0])["scores"] == scores
+
+
 RULER = "ruler --lengths 1900 --samples 1 --tasks"
 
 
-def test_all_that_does_not_fit_is_named_at_once_and_can_be_left_out(done, refusal, model, results):
-    line = ["--model", model, "--results", results]
-    said = refusal(f"{RULER} qa_1 fwe vt", *line)
+def test_all_that_does_not_fit_is_named_at_once_with_what_is_left(
+    refusal, model, results, loads_nothing
+):
+    said = refusal(f"{RULER} qa_1 fwe vt", "--model", model, "--results", results)
     assert "vt, qa_1 do not fit, which leaves --tasks fwe" in said
+
+
+def test_what_does_not_fit_can_be_left_out(done, model, results):
+    line = ["--model", model, "--results", results]
     out = done(f"{RULER} qa_1 fwe vt --fitting", *line)
     skipped = [words.split(":")[0] for words in out.splitlines()[:2]]
     assert skipped == ["skipped ruler vt", "skipped ruler qa_1"]
@@ -102,10 +131,12 @@ def test_all_that_does_not_fit_is_named_at_once_and_can_be_left_out(done, refusa
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
     done, refusal, model, tmp_path, monkeypatch
 ):
+    assert records.OWN == records.ROOT / "build" / "own" / "results"
     own = tmp_path / "own" / "results"
     monkeypatch.setattr(records, "OWN", own)
     line = [PASSKEY, "--model", model]
     assert done(*line).splitlines()[-1] == str(record_file(own))
+    assert len(journal(own)) == 2
     assert "'toy' is none of them" in refusal(*line, "--results", records.RESULTS)
     assert not (records.RESULTS / "toy").exists()
     other = [PASSKEY, "--model", "tiny", "--method", "dprope", "--intervals", 33]
@@ -126,18 +157,33 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     assert "is not of this fine-tune" in refusal(*line)
 
 
-def test_an_export_is_a_row_by_its_methods_name(done, model, tmp_path):
-    """With the scores that the method has in memory."""
+def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
+    """With the scores that the method has in memory; one that does not say its method is a
+    checkpoint as it is."""
+
+    def export(name, **said):
+        stating = {"n_hat": 8, "threshold": 0, "intervals": np.int64(360)}  # two defaults
+        folder = extend_checkpoint(model, tmp_path / name, "dprope", 3, **stating)
+        stated = json.loads((folder / "config.json").read_text())["rope_extension"] | said
+        stated = {key: value for key, value in stated.items() if value is not None}
+        edit(folder / "config.json", rope_extension=stated)
+        return folder
 
     def measured(folder, more=""):
         results = tmp_path / "of" / folder.name / "results"
         done(PASSKEY + more, "--model", folder, "--results", results)
         return record_file(results).stem, record(results)
 
-    exported = extend_checkpoint(model, tmp_path / "export", "dprope", 3, n_hat=8)
     in_memory, extended = measured(model, " --method dprope --n-hat 8 --factor 3")
-    name, of_export = measured(exported)
-    assert name == in_memory == "dprope_n-hat=8_s=3"
+    exported, of_export = measured(export("export"))
+    assert exported == in_memory == "dprope_n-hat=8_s=3"
     run = of_export["run"]
     assert (run["method"], run["options"], run["factor"]) == ("dprope", {"n_hat": 8}, 3)
-    assert extended["scores"] == of_export["scores"]
+    name, of_silent = measured(export("silent", method=None, options=None))
+    assert (name, of_silent["run"]["method"]) == ("as-it-is", None)
+    assert extended["scores"] == of_export["scores"] == of_silent["scores"]
+    assert of_export["base"] == of_silent["base"]
+    for wrong in ({"factor": "x"}, {"options": {"n_hat": 3}}):
+        torn = export(f"torn {[*wrong]}", **wrong)
+        said = refusal(PASSKEY, "--model", torn, "--results", tmp_path / "results")
+        assert "rope_extension" in said

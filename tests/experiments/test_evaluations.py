@@ -31,14 +31,14 @@ def reference():
 
 @pytest.fixture
 def measure(done, model, results):
-    """measure("perplexity …", …) -> its record, after a second call has found nothing left to
-    do."""
+    """measure("perplexity …", …) -> its record, after a second call, which states defaults, has
+    found nothing left to do."""
 
-    def run(line, *arguments):
+    def run(line, *arguments, defaults=""):
         command = [line, "--model", model, "--results", results, *arguments]
         assert done(*command).splitlines()[-1] == str(record_file(results))
         written = record(results)
-        assert "done already" in done(*command)
+        assert "done already" in done(f"{line} {defaults}", *command[1:])
         assert record(results) == written
         return written
 
@@ -79,7 +79,12 @@ def test_longbench_e(measure, reference, results, tmp_path):
         score = longbench.score("qasper", answer, row["answers"], None)
         expected[f"qasper/{row['_id']}"] = score
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    record = measure("longbench_e --tasks qasper", "--benchmarks", tmp_path / "data")
+    record = measure(
+        "longbench_e --tasks qasper",
+        "--benchmarks",
+        tmp_path / "data",
+        defaults=f"--window {LENGTH}",
+    )
     assert {key: value["score"] for key, value in journal(results).items()} == expected
     assert expected["qasper/1"] == 1 > expected["qasper/0"]
     assert json.dumps(record["scores"]).count('"mean"') >= 3
@@ -87,7 +92,8 @@ def test_longbench_e(measure, reference, results, tmp_path):
 
 def test_open_llm(measure, reference, results, tmp_path):
     data = write_benchmarks(tmp_path / "data" / "open_llm")
-    record = measure("open_llm --tasks hellaswag --limit 4", "--benchmarks", data.parent)
+    line = "open_llm --tasks hellaswag --limit 4"
+    record = measure(line, "--benchmarks", data.parent, defaults="--shots 0")
     keys = open_llm.documents("hellaswag", data, 4)
     values = dict(open_llm.evaluate(reference, TOKENIZER, "hellaswag", keys, data))
     assert journal(results) == values

@@ -169,11 +169,12 @@ def test_the_books_are_those_of_the_training_split(served):
         assert corpus.HUB not in path or hub.REVISIONS[corpus.HUB] in path
 
 
+@pytest.mark.parametrize("silent", ["says nothing", "drips"])
 def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(
-    served, monkeypatch
+    served, monkeypatch, silent
 ):
     before = Checkpoint(OWN).config.to_dict()
-    monkeypatch.setattr(served, "silent", True)
+    monkeypatch.setattr(served, "silent", silent)
     monkeypatch.setattr(hub, "PATIENCE", 0.5)
     hub.reach.cache_clear()
     started = time.monotonic()

@@ -39,6 +39,18 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusa
     assert "was trained on" in said
 
 
+@pytest.mark.parametrize("name", ["factors.json", "factors.JSON", "factors"])
+def test_a_file_of_factors_that_read_a_text_is_known_by_any_name(refusal, tmp_path, name):
+    book = Book("a book", LINES)
+    (tmp_path / "plain.txt").write_text(LINES)
+    read = {"books": [{"title": book.title, "sha256": book.sha256}]}
+    (tmp_path / name).write_text(json.dumps({"factors": [1.5] * 32, "data_facts": read}))
+    line = ["--file", tmp_path / name, "--texts", tmp_path / "plain.txt"]
+    line += ["--results", tmp_path / "results"]
+    said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
+    assert "was trained on 'a book'" in said
+
+
 @pytest.mark.parametrize("stated", [5, None, {"books": [1]}, {"books": [{"title": "a"}]}])
 def test_a_file_of_factors_that_cannot_say_what_it_read_is_refused(refusal, tmp_path, stated):
     file = tmp_path / "factors.json"

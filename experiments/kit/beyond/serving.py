@@ -65,7 +65,7 @@ def served_name(base: Checkpoint, method: str | None, factor: float, options: di
     run = {
         "method": method,
         "factor": factor,
-        "options": records.stated_options(method, options),
+        "options": rope.stated_options(method, options),
         "training": base.training["run"] if base.training else {},
     }
     name = records.run_of(run)

@@ -30,6 +30,7 @@ KINDS = {  # the type that says a method in full
     rope.TIME_REFERENCE: "linear",
     rope.BASELINE: "yarn",
     rope.PROPOSED: "longrope",
+    "hardclip": "longrope",  # some of whose factors are 1e30
     "ntk": "default",
     "llama3": "llama3",
 }

@@ -95,6 +95,8 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
         ("config.json", "return_dict", False),
         ("config.json", "num_hidden_layers", 10**20),
         ("config.json", "rope_parameters", {"rope_type": "yarn", "factor": 1e308}),
+        ("config.json", "rope_parameters", {"rope_type": "linear", "factor": 0}),
+        ("config.json", "rope_parameters", {"rope_type": "longrope", "long_factor": [0.0] * 8}),
         ("config.json", "text_config", {"architectures": 5}),
         ("generation_config.json", "eos_token_id", [2, True]),
         ("generation_config.json", "eos_token_id", -7),

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from core import rope
+from core.errors import InputError
 from core.rope import RopeGeometry, scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
 
@@ -76,8 +78,13 @@ def test_under_resonance_angles_repeat(geometry):
 
 
 def test_a_given_base():
-    """500,000^(−1/2) is 1/707.1 in the middle pair."""
-    assert 1 / scale(LLAMA2, "abf", 2, base=500_000).inv_freq[32] == pytest.approx(707.1067811865)
+    """500,000^(−1/2) is 1/707.1 in the middle pair, at every s."""
+    for factor in (2, 8):
+        inv_freq = scale(LLAMA2, "abf", factor, base=500_000).inv_freq
+        assert 1 / inv_freq[32] == pytest.approx(707.1067811865)
+    assert str(rope.changed_options("abf", {"base": 500_000})) == "{'base': 500000.0}"
+    with pytest.raises(InputError, match="the raised base is 10000"):
+        scale(LLAMA2, "abf", 2, base=10_000)
 
 
 @pytest.mark.parametrize(
