@@ -74,6 +74,7 @@ def loads_nothing(monkeypatch):
 def sentence(err: str) -> str:
     """The one line that is on stderr, progress aside."""
     said = [line for line in err.replace("\r", "\n").splitlines() if line.strip()]
-    (line,) = [line for line in said if "it/s]" not in line and " sample" not in line]
+    progress = "it/s]", "s/it]", " sample"
+    (line,) = [line for line in said if not any(words in line for words in progress)]
     assert line.startswith("error: "), err
     return line

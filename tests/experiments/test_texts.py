@@ -6,10 +6,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from core import clex
+from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training import corpus
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned, random_model
 
 LINES = "amber\nbirch\ncedar\n" * 200
 WRITTEN = "\ufeff" + LINES.replace("\n", "\r\n")
@@ -49,6 +51,20 @@ def test_a_file_of_factors_that_read_a_text_is_known_by_any_name(refusal, tmp_pa
     line += ["--results", tmp_path / "results"]
     said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
     assert "was trained on 'a book'" in said
+
+
+def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
+    folder = checkpoint(tmp_path / "toy")
+    model = random_model()
+    clex.save(clex.install(model, rope_geometry(model), 2), folder)
+    facts = fine_tuned(folder)
+    facts["data_facts"]["books"] = [{"title": "a book", "sha256": Book("", LINES).sha256}]
+    (folder / "training.json").write_text(json.dumps(facts))
+    (tmp_path / "plain.txt").write_text(LINES)
+    line = ["--model", folder, "--texts", tmp_path / "plain.txt", "--results", tmp_path / "results"]
+    for weights in (folder, folder / clex.FILE):
+        said = refusal("perplexity --method clex --lengths 128 --weights", weights, *line)
+        assert "was trained on 'a book'" in said
 
 
 @pytest.mark.parametrize("stated", [5, None, {"books": [1]}, {"books": [{"title": "a"}]}])
