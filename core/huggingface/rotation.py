@@ -18,8 +18,9 @@ from ..errors import InputError, in_one_line
 from .configuration import layer_type, rope_parameters, text_config
 
 # The model types that rotate only in layers that see a window of tokens, so that no rotated pair
-# gets beyond pre-training. Of the causal language models of transformers 5.23, found by running
-# each; all others with one rotary embedding rotate where they see all tokens.
+# gets beyond pre-training. They were found by running every causal language model of transformers
+# 5.23 that its defaults build; the others with one rotary embedding rotate where they see all
+# tokens.
 _IN_WINDOWS = (
     "afmoe",
     "cohere2",
