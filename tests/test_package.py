@@ -123,7 +123,7 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(wheel
     extending = line.replace("DIR", "extended").split()[1:]
     assert command(*extending)[0] == 0 and (installed / "extended" / "config.json").is_file()
     status, output = command("disturbance", "--model", "llama2-7b", "--method", "dprope")
-    assert status == 0 and "dprope at t = 0" in output, output
+    assert status == 0 and "dprope (t = 0)" in output, output
     status, output = command("perplexity")
     assert status == 2 and "there is no command 'perplexity'" in output
 

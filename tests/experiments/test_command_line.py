@@ -79,10 +79,10 @@ def test_underscores_in_the_name_of_an_option_are_hyphens(words):
 @pytest.mark.parametrize(
     ("words", "options", "name"),
     [
-        ("dprope", {}, "dprope at t = 0"),
-        ("dprope --threshold 0 --intervals 360", {}, "dprope at t = 0"),
-        ("dprope --n-hat 40", {"n_hat": 40}, "dprope at n̂ = 40"),
-        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope at t = 0.1"),
+        ("dprope", {}, "dprope (t = 0)"),
+        ("dprope --threshold 0 --intervals 360", {}, "dprope (t = 0)"),
+        ("dprope --n-hat 40", {"n_hat": 40}, "dprope (n̂ = 40)"),
+        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope (t = 0.1)"),
         ("yarn", {}, "yarn"),
     ],
 )

@@ -94,11 +94,11 @@ def test_memory_at_the_papers_scale():
         (
             "llama2-13b --factor 4 --n-hat 64 --gpus 8 --memory 40",
             0,
-            ["dprope_n-hat=64_s=4_seed=0", "dprope at n̂ = 64", "45.3 GB", "fills more"],
+            ["dprope_n-hat=64_s=4_seed=0", "dprope (n̂ = 64)", "45.3 GB", "fills more"],
         ),
         ("llama2-13b --factor 4 --gpus 16 --memory 40", 0, ["30.7 GB of 40", "fits"]),
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
-        ("tiny", 0, ["dprope_s=2_seed=0", "dprope at t = 0", "on each of 1 GPUs: fits"]),
+        ("tiny", 0, ["dprope_s=2_seed=0", "dprope (t = 0)", "on each of 1 GPUs: fits"]),
         ("tiny --method pi", 0, ["pairs 0–31 of 32 are interpolated"]),
         ("tiny --method original", 0, ["none of 32 pairs is interpolated"]),
     ],

@@ -10,8 +10,8 @@ from experiments.kit.records import ROOT
 from figures.beyond.within_and_beyond import settings, within_and_beyond
 from tests.analysis.recorder import LENGTH, Recorder
 
-OWN = "DPRoPE at n̂ = 40"
-LEAST = "DPRoPE at t = 0"
+OWN = "DPRoPE (n̂ = 40)"
+LEAST = "DPRoPE (t = 0)"
 UNTRAINED = [
     ("yarn", {}, 3.0, 3.0),
     ("dprope-covered", {}, 3.015, 3.025),
@@ -88,7 +88,7 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
 def test_lines_are_those_of_readmes_table(recorder):
     results = recorder.results()
     section = (ROOT / "README.md").read_text().split("## The methods side by side")[1]
-    rows = re.findall(r"^\| (\w.+?)(?: \(.*?\))?: ", section.split("\n## ")[0], re.MULTILINE)
+    rows = re.findall(r"^\| (\w.+?)(?: \(`.*?\))?: ", section.split("\n## ")[0], re.MULTILINE)
     names = [name for name in rows if not name.startswith("SmolLM2")]
     assert names == list(settings(results, 2.0))
     del recorder.records["loss_by_position/000_yarn.json"]
