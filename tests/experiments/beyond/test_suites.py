@@ -1,6 +1,7 @@
 """What the suites measure beyond the paper, and that the paper's part stands without it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,9 +20,21 @@ def lines(every):
     return [" ".join(command) for chain in every for command in chain.commands]
 
 
-def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
-    tmp_path, monkeypatch
+SEEDS = [f"s={factor}_seed={seed}" for seed in range(3) for factor in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("methods", "wanted"),
+    [
+        (None, ["new_s=2", "new_s=4"]),
+        (["new"], [*(f"new_{run}" for run in SEEDS), "new_s=2", "new_s=4"]),
+        (["learned"], [f"learned_{run}" for run in SEEDS]),
+    ],
+)
+def test_a_method_registered_later_is_measured_and_fine_tuned_if_asked_for(
+    tmp_path, monkeypatch, methods, wanted
 ):
+    """Without training, by what needs none."""
     before = {chain.name for chain in chains(suite_of("tiny", tmp_path))}
     for name in ("new", "learned"):
         monkeypatch.setitem(rope.METHODS, name, None)  # which takes it away afterwards
@@ -29,10 +42,9 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
         lambda geometry, factor: rope.RopeScaling(geometry.inv_freq, 1.0, geometry.inv_freq < 0)
     )
     rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
-    assert {chain.name for chain in chains(suite_of("tiny", tmp_path))} == before | {
-        "new_s=2",
-        "new_s=4",
-    }
+    asked = replace(suite_of("tiny", tmp_path), methods=methods)
+    names = [chain.name for chain in chains(asked)]
+    assert sorted(names) == sorted([*wanted, *(() if methods else before)])
 
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
