@@ -7,13 +7,14 @@ METHODS ?=
 FACTOR  ?=
 QUICK   ?=
 TEXTS   ?=
+BOOKS_OF ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
 # What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
-WRITTEN := MODEL METHOD METHODS FACTOR QUICK TEXTS BENCHMARKS CORPUS REPLACE RESULTS
+WRITTEN := MODEL METHOD METHODS FACTOR QUICK TEXTS BOOKS_OF BENCHMARKS CORPUS REPLACE RESULTS
 unexport $(WRITTEN)
 define newline
 
@@ -38,7 +39,7 @@ BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard expe
 FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
 RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(call on,QUICK),-quick)/results)
 RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(call on,QUICK),--quick) $(if $(call on,REPLACE),--replace) \
-  $(call option,--texts,TEXTS) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
+  $(call option,--texts,TEXTS) $(call option,--books-of,BOOKS_OF) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
 # What is rendered afterwards: in a folder that was given, which may hold others, this model alone.
 RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(call quote,$(RECORDS))
@@ -127,6 +128,7 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   QUICK=1                     one seed and few samples
 ##   REPLACE=1                   measure it again and replace the records
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
+##   TEXTS=DIR BOOKS_OF=RECORD   of your texts, those that a record of losses is of
 	@$(PY) -m experiments.rerun $(RERUN) || skipped=$$?; [ $${skipped:-0} -le 1 ] || exit $$skipped; \
 	for what in tables figures report.pages; do $(PY) -m $$what $(RENDERED) || exit; done; \
 	exit $${skipped:-0}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from core.discovery import later
 from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from experiments.kit import records
 from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
-from experiments.training import state
+
+checkpoint = later("experiments.kit.checkpoint")
 
 
 class NotMeasured(InputError):
@@ -196,9 +197,8 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
-    training = state.training(Path(model))
-    # a fine-tune has the name of the model that it began with
-    name = training["run"]["scale"] if training else Path(os.path.abspath(model)).name
+    # a fine-tune, and a base model's export, have the name of the model that they began with
+    name = checkpoint.Checkpoint(model, as_it_is=True).folder
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

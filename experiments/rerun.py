@@ -42,7 +42,7 @@ from core import files, rope
 from core.errors import InputError, NonFiniteError
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel, papers_n_hat
-from experiments.kit import command_line, processes, records
+from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import SKIPPED, existing_directory, option
 from experiments.suites.suite import Chain, Command, Suite, chains_of
 
@@ -141,8 +141,9 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     number = "only this chain, by its number in --list, as a task of a cluster runs it"
     option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
-    texts = "score the .txt files in DIR (default: the packaged books)"
-    option(data, "--texts", existing_directory, "DIR", texts)
+    own = "score the .txt and .parquet files in DIR (default: the packaged books)"
+    option(data, "--texts", existing_directory, "DIR", own)
+    texts.add_books_of(data)
     items = (
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
         "experiments "
@@ -209,12 +210,11 @@ def _given(arguments: argparse.Namespace) -> dict:
     """The user's data: absolute paths, so that commands that are listed can be run anywhere."""
     given = {}
     if arguments.texts:
-        texts = sorted(arguments.texts.absolute().glob("*.txt"))
-        if not texts:
-            raise InputError(
-                f"there is no text file in {arguments.texts}; give a directory of .txt files."
-            )
-        given["texts"] = texts[:1] if arguments.quick else texts
+        found = texts.in_folder(arguments.texts.absolute())
+        few = arguments.quick and not arguments.books_of
+        given["texts"] = found[:1] if few else found
+    if arguments.books_of:
+        given["books_of"] = arguments.books_of.absolute()
     if arguments.benchmarks:
         benchmarks = arguments.benchmarks.absolute()
         if not any((benchmarks / folder).is_dir() for folder in BENCHMARKS):
@@ -254,17 +254,18 @@ def _corpus(name: str) -> str:
 
 
 def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
-    """How many chains there are; and how long those took that have committed records, where these
-    were asked the same."""
+    """How many chains there are; and how long those took that have committed records of the suite's
+    sizes. For a new method it is YaRN's, and under --quick an upper limit."""
     workers = min(workers, len(chains))
     said = f"{len(chains)} chains, {workers} at a time" if len(chains) > 1 else "1 chain"
-    if suite.quick:
-        return said
     took = [seconds for chain in chains if (seconds := _seconds(chain, suite)) is not None]
     if not took:
-        return said
+        return f"{said}; no record says how long they take"
     hours = sum(took) / workers / 3600
-    return f"{said}; {len(took)} of them took {hours:.1f} h for the committed records"
+    said += f"; {len(took)} of them took {hours:.1f} h for the committed records"
+    if suite.new:
+        said += f", {rope.BASELINE}'s where a method has none"
+    return f"{said}; a sketch takes a part of that" if suite.quick else said
 
 
 def _seconds(chain: Chain, suite: Suite) -> float | None:
@@ -283,13 +284,16 @@ def _committed(chain: Chain, experiment: str, suite: Suite) -> dict | None:
     asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
     asked = json.loads(json.dumps(asked, default=str))  # as a record states them
     folder = records.folder(records.RESULTS, suite.name, experiment)
-    for file in folder.glob(f"{glob.escape(chain.name)}*.json"):
+    known = chain.name
+    for method, _ in suite.new:
+        known = known.replace(f"{method}_", f"{rope.BASELINE}_", 1)
+    for file in folder.glob(f"{glob.escape(known)}*.json"):
         record = records.read(file)
         # what is measured states the fine-tune as its training, a fine-tune by its file's name
         run = record["run"]
         name = records.run_of(run) if "method" in run else None
         as_asked = all(run.get(option, value) == value for option, value in asked.items())
-        if as_asked and chain.name in (name, file.stem):
+        if as_asked and known in (name, file.stem):
             return record
     return None
 

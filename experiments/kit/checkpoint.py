@@ -8,6 +8,7 @@ directory.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import hashlib
@@ -15,6 +16,7 @@ import importlib.util
 import json
 import os
 import pickle
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -38,7 +40,7 @@ from transformers.utils import cached_file
 from core import clex, files, rope
 from core.discovery import later
 from core.errors import InputError, in_one_line, meant
-from core.extend import check_extension
+from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import schema
@@ -92,9 +94,10 @@ class Checkpoint:
         name: what it is loaded by.
         model: the base model of that name in experiments/base_models, or None.
         training: what training.json of a fine-tuned checkpoint says, or None.
+        exported: the base model that it is with a method's RoPE and nothing else changed, or None.
         folder: the name of the folder of its records, and their key "scale".
-        origin: the base model in experiments/base_models that it is, or that it was fine-tuned
-            from; None for a model of one's own.
+        origin: the base model in experiments/base_models that it is, or that it was extended or
+            fine-tuned from; None for a model of one's own.
     """
 
     def __init__(self, name: str, as_it_is: bool = False) -> None:
@@ -112,11 +115,15 @@ class Checkpoint:
         self.as_it_is = as_it_is
         self.model: BaseModel | None = base_models.MODELS.get(name)
         self.training = state.training(Path(name)) if as_it_is and not self.model else None
+        self.exported = None if self.model or self.training else self._exported()
         if self.training:
             self.folder = self.training["run"]["scale"]
+        elif self.exported:
+            self.folder = self.exported.name
         else:
             self.folder = name if self.model else own_name(name)
-        self.origin = base_models.MODELS.get(self.folder) if self.model or self.training else None
+        known = self.model or self.training or self.exported
+        self.origin = base_models.MODELS.get(self.folder) if known else None
 
     # Where it is.
 
@@ -295,9 +302,12 @@ class Checkpoint:
         repository's commit, and the content of its tokenizer and its configuration.
 
         No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that
-        of another local checkpoint is the name of its directory.
+        of another local checkpoint is the name of its directory. A base model's export has the base
+        model's.
         """
-        hashes = weight_hashes(Path(self.source))
+        if self.exported:
+            return self.exported.provenance
+        hashes = self._hashes
         content = self._content()  # reads the configuration, which brings it into the cache
         commit = self._commit()
         if self.training:
@@ -322,6 +332,38 @@ class Checkpoint:
     def before_training(self) -> dict:
         """What identifies the base model; of a fine-tuned one, that which its training states."""
         return self.training["run"]["model"] if self.training else self.provenance
+
+    @functools.cached_property
+    def _hashes(self) -> dict[str, str]:
+        return weight_hashes(Path(self.source))
+
+    def _exported(self) -> Checkpoint | None:
+        """The base model whose export by a method without training is evaluated; a note if there is
+        one of its RoPE and no other."""
+        file = Path(self.name) / "config.json"
+        if not (self.as_it_is and file.is_file() and self.extends and self.extension):
+            return None
+        alike = [
+            name for name, known in base_models.MODELS.items() if known.geometry == self.geometry
+        ]
+        for base in map(Checkpoint, alike):
+            with contextlib.suppress(InputError):  # also if its package is missing
+                if base._hashes == self._hashes and base._with(self.extension) == self._content():
+                    return base
+        if alike:
+            print(
+                f"note: {self.name} is not {' or '.join(alike)} with another RoPE alone; its "
+                "records are of a model of its own.",
+                file=sys.stderr,
+            )
+        return None
+
+    def _with(self, extension: dict) -> dict[str, str]:
+        """What :meth:`_content` is of its export by a method; InputError if the method is unknown
+        or needs a file."""
+        stated = extension["method"], extension["factor"]
+        extended = extend(skeleton(self.config), *stated, **extension["options"])
+        return self._content() | {"config": records.identity(**_effective(extended.config))}
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached

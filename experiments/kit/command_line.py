@@ -273,7 +273,7 @@ def given_options(arguments: argparse.Namespace) -> dict:
 
 
 def in_words(method: str, options: dict) -> str:
-    """A method with its options, as scripts name it: "yarn", "dprope at t = 0", "dprope at n̂ = 40".
+    """A method with its options, as scripts name it: "yarn", "dprope (t = 0)", "dprope (n̂ = 40)".
 
     DPRoPE without a number of dimensions takes the paper's formula, whose t is 0 unless it is
     given.
@@ -281,7 +281,7 @@ def in_words(method: str, options: dict) -> str:
     if method == rope.PROPOSED and "n_hat" not in options:
         options = {"threshold": 0} | options
     stated = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
-    return f"{method} at {', '.join(stated)}" if stated else method
+    return f"{method} ({', '.join(stated)})" if stated else method
 
 
 def check_method(arguments: argparse.Namespace) -> None:

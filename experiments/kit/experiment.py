@@ -234,7 +234,7 @@ class Experiment:
             "dtype": self.dtype,
             "data": self.prepared.data,
         }
-        if method and not self.base.extension:
+        if method and (self.base.exported or not self.base.extension):
             run |= records.computed(self.base.geometry, method, self.factor, options)
         if self.base.training:
             run["training"] = self.training_facts()

@@ -1,4 +1,4 @@
-"""Long public-domain books to score, from a Python package or from the user's own files.
+"""Books to read: public-domain ones of Python packages, or the user's own files.
 
 The package `autocomplete` carries `big.txt`, the corpus of Norvig's spelling corrector: four
 Project Gutenberg books in one file. A book starts at its first sentence, after title page and
@@ -15,17 +15,17 @@ import importlib.util
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import rope
 from core.discovery import later
-from core.errors import InputError, check_texts
+from core.errors import InputError, check_texts, in_one_line
 from core.files import read_json
 from core.schema import Text, check, having
 from eval import special_tokens
-from experiments.kit import command_line
+from experiments.kit import command_line, records
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,6 +82,7 @@ _BOOKS = (
     ),
     ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
 )
+SUFFIXES = ".txt", ".parquet"  # of the user's own files
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
 PLAYS = 39
@@ -90,7 +91,7 @@ _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", 
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --texts, --packaged, --parts, --plays and --bos."""
+    """Add --texts, --books-of, --packaged, --parts, --plays and --bos."""
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
     command_line.option(to, "--packaged", command_line.count, "N", packaged)
     command_line.option(
@@ -107,9 +108,16 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
         "N",
         f"{verb} the first N of Shakespeare's {PLAYS} long texts",
     )
-    own = f"{verb} these text files, or the .txt files in these folders, instead"
+    own = f"{verb} these .txt or .parquet files, or those in these folders, instead"
     to.add_argument("--texts", type=command_line.path, nargs="+", metavar="PATH", help=own)
+    add_books_of(to)
     add_bos_argument(to)
+
+
+def add_books_of(to: argparse._ActionsContainer) -> None:
+    """Add --books-of."""
+    text = "of --texts, those that this record of losses by position is of, found by their content"
+    command_line.option(to, "--books-of", command_line.path, "RECORD", text)
 
 
 def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window") -> None:
@@ -131,8 +139,10 @@ _LEARNED = having({}, {"data_facts": having({}, {"books": _READ})})
 
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
+    if arguments.books_of:
+        return books_of(arguments.books_of, files(arguments.texts or []))
     if arguments.texts:
-        return files(arguments.texts)
+        return told_apart(files(arguments.texts))
     if arguments.plays:
         return plays(arguments.plays)
     return parts(arguments.parts) if arguments.parts else books(arguments.packaged or 1)
@@ -214,23 +224,94 @@ def plays(count: int) -> list[Book]:
 
 
 def files(paths: list[Path]) -> list[Book]:
-    """The user's own text files, one book each; of a folder, its .txt files.
+    """The books in the user's own files, and in those of folders; InputError if one is missing or
+    cannot be read."""
+    listed = [file for path in paths for file in (in_folder(path) if path.is_dir() else [path])]
+    return [book for file in listed for book in in_file(file)]
+
+
+def told_apart(given: list[Book]) -> list[Book]:
+    """The books; InputError if one is empty, or if two have the same title, which a record could
+    not tell apart."""
+    titles = set()
+    for book in given:
+        if book.title in titles:
+            raise InputError(f"two texts are called {book.title!r}; give them different names.")
+        if not book.text.strip():
+            raise InputError(f"the text {book.title!r} is empty; give a text to read.")
+        titles.add(book.title)
+    return given
+
+
+def books_of(record: Path, given: list[Book]) -> list[Book]:
+    """Those of the books that a record was measured on, under its titles, so that what is measured
+    on them stands beside it.
 
     Raises:
-        InputError: a file is missing, is not UTF-8 or is empty, or two files have the same name,
-            which a record could not tell apart.
+        InputError: it is no record of losses by position, or some of its books are not there.
     """
-    listed = {path: sorted(path.glob("*.txt")) if path.is_dir() else [path] for path in paths}
-    if empty := [path for path, inside in listed.items() if not inside]:
-        raise InputError(f"there is no .txt file in {empty[0]}; give a folder that has some.")
-    texts: dict[str, Book] = {}
-    for path in (path for inside in listed.values() for path in inside):
-        if path.stem in texts:
-            raise InputError(f"two texts are called {path.stem!r}; give the files different names.")
-        texts[path.stem] = Book(path.stem, content(path))
-        if not texts[path.stem].text.strip():
-            raise InputError(f"{path} is empty; give a text to read.")
-    return list(texts.values())
+    if record.parent.name != "loss_by_position":
+        raise InputError(f"{record} is no record of losses by position; give --books-of one.")
+    by_content = {book.sha256: book for book in given}
+    books = records.read(record)["run"]["data"]
+    missing = [title for title, content in books.items() if content not in by_content]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of the {len(books)} books of {record} are not in --texts, such as "
+            f"{missing[0]!r} (SHA-256 {books[missing[0]]}); give all of them, or leave out "
+            "--books-of, and the rows stand apart."
+        )
+    return [replace(by_content[content], title=title) for title, content in books.items()]
+
+
+def in_folder(folder: Path) -> list[Path]:
+    """The files of books in a folder; InputError if there are none."""
+    inside = sorted(file for file in folder.glob("*") if file.suffix.lower() in SUFFIXES)
+    if not inside:
+        raise InputError(f"no .txt or .parquet file in {folder}; give a folder that has some.")
+    for file in inside:
+        check_file(file)
+    return inside
+
+
+def is_parquet(file: Path) -> bool:
+    """Whether a file holds a table of books."""
+    return file.suffix.lower() == ".parquet"
+
+
+def in_file(file: Path) -> list[Book]:
+    """The books of a .parquet file, or the one book of a text file; some may be empty.
+
+    A parquet file has a column `text` of strings and may have titles in `title` or
+    `short_book_title`.
+
+    Raises:
+        InputError: the file is not UTF-8, not parquet, or has no column `text` of strings.
+    """
+    if not is_parquet(file):
+        return [Book(file.stem, content(file))]
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.ParquetFile(file).read()
+        rows = table.to_pydict()
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
+        reason = in_one_line(error)
+        raise InputError(
+            f"{file} cannot be read as parquet ({reason}); write it again, or take it out."
+        ) from error
+    if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
+        columns = ", ".join(table.column_names)
+        raise InputError(
+            f"{file} has no column `text` with a book's text in each row (it has {columns}); "
+            f"write one."
+        )
+    titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
+    return [
+        Book(str(title or f"{file.stem} {row}"), text or "")
+        for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))
+    ]
 
 
 def content(path: Path) -> str:

@@ -56,13 +56,13 @@ def untrained_settings(factor):
 
 def trained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
-        for setting in trained_settings(factor):
+        for setting in [*trained_settings(factor), *suite.new]:
             yield suite.fine_tuned(setting, factor, 0, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
-        for setting in untrained_settings(factor):
+        for setting in [*untrained_settings(factor), *suite.new]:
             yield suite.untrained(setting, factor, EVALUATIONS)
 
 

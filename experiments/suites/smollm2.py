@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from experiments.ablation_intervals import intervals
 from experiments.base_models import smollm2
-from experiments.suites.suite import Chain, Suite, times
+from experiments.suites.suite import Chain, Setting, Suite, times
 
 # A setting is a method and its options.
 ORIGINAL = ("original", {})
@@ -55,14 +55,19 @@ QUICK = {
 EVALUATIONS = "passkey", "perplexity", "ruler", "open_llm"
 
 
+def arms(suite: Suite) -> list[tuple[Setting, int]]:
+    """ARMS, and each new method with one seed."""
+    return [*ARMS, *((setting, 0) for setting in suite.new)]
+
+
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting, seed in ARMS:
+    for setting, seed in arms(suite):
         if seed in suite.seeds(2):
             yield suite.fine_tuned(setting, 2, seed, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
-    for setting in UNTRAINED:
+    for setting in [*UNTRAINED, *suite.new]:
         yield suite.untrained(setting, 2, EVALUATIONS)
 
 

@@ -16,14 +16,14 @@ from experiments.kit import records
 Command = list[str]  # a module and its arguments
 Setting = tuple[str, dict]  # a method and its options
 
-# The experiments that read what a user gives to experiments.rerun, and the option that names it.
+# The experiments that read what a user gives to experiments.rerun, and the options that name it.
 READS = {
-    "perplexity": "texts",
-    "loss_by_position": "texts",
-    "open_llm": "benchmarks",
-    "longbench_e": "benchmarks",
-    "finetune": "corpus",
-    "learned": "corpus",
+    "perplexity": ("texts", "books_of"),
+    "loss_by_position": ("texts", "books_of"),
+    "open_llm": ("benchmarks",),
+    "longbench_e": ("benchmarks",),
+    "finetune": ("corpus",),
+    "learned": ("corpus",),
 }
 PACKAGED = "packaged", "parts", "plays"  # the options that choose texts of packages
 FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
@@ -92,6 +92,14 @@ class Suite:
         """The seeds of `count` fine-tunes; under --quick, of one."""
         return range(min(count, 1) if self.quick else count)
 
+    @property
+    def new(self) -> list[Setting]:
+        """Those of `methods` of which results/ has no record of this model; they are measured as
+        the suite's own are."""
+        committed = records.RESULTS / self.name
+        of_method = {method: committed.rglob(f"{method}_*.json") for method in self.methods or ()}
+        return [(method, {}) for method, files in of_method.items() if not any(files)]
+
     def once(self, experiment: str, **options) -> Chain:
         """The chain of an experiment that chooses its methods itself.
 
@@ -104,7 +112,8 @@ class Suite:
         return Chain(experiment, commands, needs=options.get("weights", ""))
 
     def untrained(self, setting: Setting, factor: float, experiments: Iterable[str]) -> Chain:
-        """The chain that measures the base model with this setting, without training.
+        """The chain that measures the base model with this setting, without training; empty of a
+        method that needs training.
 
         Args:
             setting: a method and its options.
@@ -112,6 +121,8 @@ class Suite:
             experiments: what measures it.
         """
         method, options = setting
+        if rope.get(method).start and not options:
+            return Chain(method, [])
         measured = {"model": self._base, "method": method, "factor": factor, **options}
         commands = self._measuring(experiments, measured, method, factor)
         return Chain(records.run_name(method, factor, options), commands)
@@ -183,7 +194,7 @@ class Suite:
     def _asks(self, experiment: str) -> bool:
         if self.quick and suites.quick(self.name, experiment) is None:
             return False
-        if self.own_checkpoint and READS.get(experiment) == "benchmarks":
+        if self.own_checkpoint and READS.get(experiment) == ("benchmarks",):
             return bool(self._data(experiment))
         return True
 
@@ -211,14 +222,13 @@ class Suite:
 
     def _data(self, experiment: str) -> dict:
         """What an experiment reads of what the user gives, by its option."""
-        name = READS.get(experiment)
-        data = self.given.get(name)
         suite = suites.calling(self.name, experiment)
-        if not data or experiment in getattr(suite, "READS_ITS_OWN", ()):
+        if experiment in getattr(suite, "READS_ITS_OWN", ()):
             return {}
-        if name == "benchmarks" and not (data / experiment).is_dir():
+        data = {name: self.given[name] for name in READS.get(experiment, ()) if name in self.given}
+        if "benchmarks" in data and not (data["benchmarks"] / experiment).is_dir():
             return {}
-        return {name: data}
+        return data
 
     def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
         """What two settings that make the same model have in common."""

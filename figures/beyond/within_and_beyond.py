@@ -13,6 +13,7 @@ from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, compared
 from analysis.results import Results
 from analysis.scores import Score, number
+from analysis.settings import Setting
 from core import rope
 
 TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}
@@ -56,20 +57,17 @@ def within_and_beyond(results: Results) -> Figure:
 
 def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
     """The methods of README's table, each a method and its options, by their names there."""
-    shown = {_title(name): (name, {}) for name in ("longrope2", rope.BASELINE, "dprope-covered")}
+    names = "longrope2", rope.BASELINE, "dprope-covered", rope.PROPOSED
+    shown: list[tuple[str, dict]] = [(name, {}) for name in names]
     if n_hat := results.n_hat.get(factor):
-        shown[f"{OWN} at n̂ = {n_hat}"] = (rope.PROPOSED, {"n_hat": n_hat})
-    shown[f"{OWN} at t = 0"] = (rope.PROPOSED, {})
-    return shown | {_title(name): (name, {}) for name in (rope.TIME_REFERENCE, rope.ORIGINAL)}
+        shown.insert(3, (rope.PROPOSED, {"n_hat": n_hat}))
+    shown += [(rope.TIME_REFERENCE, {}), (rope.ORIGINAL, {})]
+    return {Setting(name, tuple(options.items())).name: (name, options) for name, options in shown}
 
 
 def axis_end(means: Iterable[float]) -> float:
     """Where a linear axis ends so that half of the means other than 0 are in its inner half."""
     return 2 * float(np.median([abs(mean) for mean in means if mean] or [0.01]))
-
-
-def _title(method: str) -> str:
-    return rope.METHODS[method].title
 
 
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -60,7 +61,8 @@ def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
     chains = [Chain("yarn_s=2", [["experiments.passkey"]])]
     chains += [Chain(f"yarn_s=2_seed={seed}", [["experiments.passkey"]]) for seed in range(4)]
     chains[3].commands.append(["experiments.ruler"])
-    assert rerun.estimate(chains, suite, 2) == "5 chains, 2 at a time"
+    assert "5 chains" in rerun.estimate(chains, suite, 2)
+    assert " h " not in rerun.estimate(chains, suite, 2)
     for name, hours, more in (
         ("yarn_s=2", 1, {"keys": keys}),
         ("yarn_s=2_seed=0", 3, {"keys": keys, "training": {"seed": 0}}),
@@ -73,6 +75,9 @@ def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
         records.write(file, run, scores=scores, seconds=3600 * hours, of_machine={})
     assert "2 of them took 2.0 h" in rerun.estimate(chains, suite, 2)
     assert "2 of them took 4.0 h" in rerun.estimate(chains, suite, 1)
+    assert "2 of them took 4.0 h" in rerun.estimate(chains, replace(suite, quick=True), 1)
+    like_yarn = [Chain("new_s=2", [["experiments.passkey"]])]
+    assert "1.0 h" in rerun.estimate(like_yarn, replace(suite, methods=["new"]), 1)
 
 
 def test_a_rerun_that_is_killed_leaves_no_process(tmp_path):

@@ -81,10 +81,10 @@ def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("words", "options", "name"),
     [
-        ("dprope", {}, "dprope at t = 0"),
-        ("dprope --threshold 0 --intervals 360", {}, "dprope at t = 0"),
-        ("dprope --n-hat 40", {"n_hat": 40}, "dprope at n̂ = 40"),
-        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope at t = 0.1"),
+        ("dprope", {}, "dprope (t = 0)"),
+        ("dprope --threshold 0 --intervals 360", {}, "dprope (t = 0)"),
+        ("dprope --n-hat 40", {"n_hat": 40}, "dprope (n̂ = 40)"),
+        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope (t = 0.1)"),
         ("yarn", {}, "yarn"),
     ],
 )

@@ -8,8 +8,11 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from analysis.results import chosen
 from core import rope
 from core.extend import extend_checkpoint
+from experiments import base_models
+from experiments.base_models.model import BaseModel
 from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
 from tests.eval.test_open_llm import write_benchmarks
@@ -155,6 +158,26 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     assert Checkpoint(str(moved), as_it_is=True).results == records.OWN
     monkeypatch.setattr(records, "RESULTS", results)
     assert "is not of this fine-tune" in refusal(*line)
+
+
+@pytest.mark.parametrize(
+    ("folder", "more"),
+    [("base", {}), ("export", {"rms_norm_eps": 0.1})],
+    ids=["as it is", "edited"],
+)
+def test_an_export_of_a_base_model_is_the_row_of_its_method(
+    done, model, tmp_path, results, monkeypatch, folder, more
+):
+    """Of a base model whose configuration has another field it is none."""
+    known = BaseModel("Base", str(model), rope.RopeGeometry(16, 10000.0, LENGTH))
+    monkeypatch.setitem(base_models.MODELS, "base", known)
+    line = [PASSKEY, "--results", results, "--model"]
+    done(*line, "base", "--method", "dprope", "--n-hat", 8, "--factor", 3)
+    export = extend_checkpoint(model, tmp_path / "export", "dprope", 3, n_hat=8)
+    edit(export / "config.json", **more)
+    assert ("done already" in done(*line, export)) == (folder == "base")
+    assert chosen(str(export))[0] == folder
+    assert (results / folder / "passkey" / "dprope_n-hat=8_s=3.json").is_file()
 
 
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):

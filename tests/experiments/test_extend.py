@@ -32,7 +32,7 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
     first, _, *lines = out.splitlines()
     rows = [line.split() for line in lines[:8]]
-    assert first == "dprope at n̂ = 6, s = 2"
+    assert first == "dprope (n̂ = 6), s = 2"
     for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
         assert int(pair) == i
         assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)

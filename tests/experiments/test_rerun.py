@@ -192,7 +192,7 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--model smollm2 --texts empty", "no text file in"),
+        ("--model smollm2 --texts empty", "no .txt or .parquet file in"),
         ("--model smollm2 --benchmarks empty", "no folder open_llm or longbench_e"),
         ("--model tiny --corpus empty/none", "--corpus: 'empty/none' is not a directory"),
         ("--model tiny --factor 2", "give --factor for a model of your own only"),

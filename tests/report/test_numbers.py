@@ -166,8 +166,8 @@ LONGROPES = f"{np.sqrt(1 + np.log(2) / np.log(8192)):.3f}"
     [
         ("LongRoPE2's rule", "longrope2", LONGROPES),
         ("YaRN without blend", "dprope-covered", YARNS),
-        ("DPRoPE at n̂ = 40", "dprope_n-hat=40", "none"),
-        ("DPRoPE at t = 0", "dprope", "none"),
+        ("DPRoPE (n̂ = 40)", "dprope_n-hat=40", "none"),
+        ("DPRoPE (t = 0)", "dprope", "none"),
         ("PI:", "pi", "none"),
         ("original:", "original", "none"),
     ],

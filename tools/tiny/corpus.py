@@ -14,7 +14,6 @@ from transformers import PreTrainedTokenizerFast
 
 from core.errors import InputError
 from experiments.kit import texts
-from experiments.training.corpus import in_file, listed_in
 
 _SHORTEST = 2000  # characters; shorter texts are skipped
 PAD, EOS = "<pad>", "</s>"
@@ -30,7 +29,7 @@ def load(data: Path) -> list[str]:
     Raises:
         InputError: there is no such directory, or no text in it.
     """
-    every = [book.text for file in listed_in(str(data)) for book in in_file(file)]
+    every = [book.text for book in texts.files([data])]
     books = [book for book in without_evaluation(every) if len(book) >= _SHORTEST]
     train = [
         book for book in books if zlib.crc32(" ".join(book[:4000].split())[:1000].encode()) % 20

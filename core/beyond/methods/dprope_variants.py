@@ -131,7 +131,7 @@ def margin_noise(length: int, longer: int, occupied: ArrayLike) -> np.ndarray:
 @register(
     "dprope-covered",
     "YaRN without blend",
-    styles=(("#661100", (0, (3, 1))), ("#CCBB44", (0, (1, 1.5)))),
+    styles=(("#661100", (0, (3, 1))), ("#9977BB", (0, (1, 1.5)))),
 )
 def dprope_covered(
     geometry: RopeGeometry,

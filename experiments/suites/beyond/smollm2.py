@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, learned_factors
-from experiments.suites.smollm2 import ARMS, EVALUATIONS, INTERVALS, N_HATS, UNTRAINED
+from experiments.suites.smollm2 import EVALUATIONS, INTERVALS, N_HATS, UNTRAINED, arms
 from experiments.suites.suite import Chain, Suite
 
 NTK = ("ntk", {})
@@ -42,7 +42,7 @@ POSITIONS = ["loss_by_position"]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting, seed in ARMS:
+    for setting, seed in arms(suite):
         if seed in suite.seeds(2):
             yield suite.fine_tuned(setting, 2, seed, POSITIONS)
 

@@ -3,6 +3,8 @@
 import json
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from core.errors import InputError
@@ -48,6 +50,23 @@ def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, done):
     assert [bucket["mean"] for bucket in record["buckets"]] == pytest.approx(list(means))
     ranges = [(each["start"], each["end"]) for each in record["ranges"]]
     assert ranges == [(0, 1024), (1024, 1536), (1536, 2048)]
+
+
+def test_a_row_stands_beside_a_record_whose_books_are_found_under_other_titles(
+    toy, tmp_path, done, refusal
+):
+    done("loss_by_position --model toy --method yarn", *toy)
+    folder = tmp_path / "results" / "toy" / "beyond" / "loss_by_position"
+    record = folder / "yarn_s=2_books=2.json"
+    one, two = ((tmp_path / f"{title}.txt").read_text() for title in ("one", "two"))
+    table = pyarrow.table({"title": ["I", "II", "II"], "text": [two, one, "another"]})
+    (tmp_path / "books").mkdir()
+    pyarrow.parquet.write_table(table, tmp_path / "books" / "all.parquet")
+    line = ["loss_by_position --model toy --method pi", *toy[-2:], "--books-of", record, "--texts"]
+    assert "'two'" in refusal(*line, tmp_path / "one.txt")
+    done(*line, tmp_path / "books")
+    beside = json.loads((folder / "pi_s=2_books=2.json").read_text())
+    assert beside["run"]["data"] == json.loads(record.read_text())["run"]["data"]
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,40 @@
 """What the suites measure beyond the paper, and that the paper's part stands without it."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from core import discovery, rope
 from core.rope import scale
 from experiments import suites
+from experiments.kit import records
+from experiments.kit.checkpoint import Checkpoint
 from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
+from tests.models import random_model
 
 
 def lines(every):
     return [" ".join(command) for chain in every for command in chain.commands]
 
 
-def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
-    tmp_path, monkeypatch
+SEEDS = [f"s={factor}_seed={seed}" for seed in range(3) for factor in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("methods", "wanted"),
+    [
+        (None, ["new_s=2", "new_s=4"]),
+        (["new"], [*(f"new_{run}" for run in SEEDS), "new_s=2", "new_s=4"]),
+        (["learned"], [f"learned_{run}" for run in SEEDS]),
+    ],
+)
+def test_a_method_registered_later_is_measured_and_fine_tuned_if_asked_for(
+    tmp_path, monkeypatch, methods, wanted
 ):
+    """Without training, by what needs none."""
     before = {chain.name for chain in chains(suite_of("tiny", tmp_path))}
     for name in ("new", "learned"):
         monkeypatch.setitem(rope.METHODS, name, None)  # which takes it away afterwards
@@ -24,10 +42,9 @@ def test_a_method_registered_later_is_measured_and_one_that_is_learned_is_not(
         lambda geometry, factor: rope.RopeScaling(geometry.inv_freq, 1.0, geometry.inv_freq < 0)
     )
     rope.register("learned", start=lambda *_: None)(lambda geometry, factor: None)
-    assert {chain.name for chain in chains(suite_of("tiny", tmp_path))} == before | {
-        "new_s=2",
-        "new_s=4",
-    }
+    asked = replace(suite_of("tiny", tmp_path), methods=methods)
+    names = [chain.name for chain in chains(asked)]
+    assert sorted(names) == sorted([*wanted, *(() if methods else before)])
 
 
 def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
@@ -87,9 +104,11 @@ ARMS = [  # fixed before any was scored
 
 
 def test_smollm2_trains_its_arms_in_their_order_under_their_names_and_scores_each_at_once(
-    done, tmp_path
+    done, tmp_path, monkeypatch
 ):
-    """The name of a chain is that of the record which its training writes."""
+    """The name of a chain is that of the record which its training writes. SmolLM2's own
+    configuration, which takes seconds to read, has no part in it."""
+    monkeypatch.setattr(Checkpoint, "_config", random_model().config)
     trained = []
     for chain in chains(suite_of("smollm2", tmp_path)):
         (module, *words), *scoring = chain.commands
@@ -101,3 +120,23 @@ def test_smollm2_trains_its_arms_in_their_order_under_their_names_and_scores_eac
             first = ("experiments.beyond.loss_by_position", output)
             assert scripts == [first, ("experiments.passkey", output)]
     assert trained == ARMS
+
+
+@pytest.mark.parametrize("model", ["tiny", "smollm2"])
+def test_a_committed_record_belongs_to_a_chain_of_the_suite(tmp_path, model):
+    measured = set()
+    for chain in chains(suite_of(model, tmp_path)):
+        measured |= {(command[0].split(".")[-1], chain.name) for command in chain.commands}
+    # What chooses its methods itself has no method in its records' names, and learned factors are
+    # measured in the chain that learns them.
+    unnamed = ("selections", "time_cost", "served")
+    of_model = records.RESULTS / model
+    checked = 0
+    for file in [*of_model.glob("*/*.json"), *of_model.glob("beyond/*/*.json")]:
+        experiment = file.parent.name
+        record = json.loads(file.read_text())
+        if experiment not in unnamed and record["run"]["method"] != "factors":
+            runs = {(experiment, file.stem), (experiment, records.run_of(record["run"]))}
+            assert runs & measured, file
+            checked += 1
+    assert checked > 50

@@ -7,8 +7,8 @@ from core.errors import InputError
 from figures.beyond.within_and_beyond import within_and_beyond
 from tests.analysis.recorder import LENGTH, Recorder
 
-OWN = "DPRoPE at n̂ = 40"
-LEAST = "DPRoPE at t = 0"
+OWN = "DPRoPE (n̂ = 40)"
+LEAST = "DPRoPE (t = 0)"
 UNTRAINED = [
     ("yarn", {}, 3.0, 3.0),
     ("dprope-covered", {}, 3.015, 3.025),
