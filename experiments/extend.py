@@ -81,6 +81,10 @@ def main() -> None:
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:
     """Write the GGUF file --output."""
+    if not Path(arguments.model).is_file():
+        raise InputError(
+            f"no GGUF file at {arguments.model!r}; give one, or the directory of a checkpoint."
+        )
     gguf_file = discovery.module("core.beyond.gguf_file")
     if gguf_file is None:
         raise InputError(

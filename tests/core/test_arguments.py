@@ -60,8 +60,6 @@ def test_what_is_no_number_and_no_array_of_numbers_is_refused():
         (rope.scale, (GEOMETRY, None, 2)),
         (rope.scale, (GEOMETRY, rope.PROPOSED, 1.7e308)),
         (rope.scale, (GEOMETRY, rope.PROPOSED, 2**26)),  # of 64 tokens, 2^32
-        (ode.solve, (UP, UP.T, GEOMETRY, 0.5)),
-        (ode.solve, (UP, UP[:3].T, GEOMETRY, 2.0)),
         (ode.solve, (UP[:2, :1], UP[:2, :1].T, RopeGeometry(2, 1e4, 64), 2.0)),
     ],
 )

@@ -36,7 +36,7 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
     assert status == 0, err
     rows = re.findall(
-        r"^(\S+)(?: at (?:n̂ = (\d+)|t = 0))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
+        r"^(\S+)(?: \((?:n̂ = (\d+)|t = 0)\))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
     )
     ready = {name for name, method in rope.METHODS.items() if method.ready}
     assert {method for method, *_ in rows} == ready and len(rows) == len(
