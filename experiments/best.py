@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 checkpoint = later("experiments.kit.checkpoint")
 extend = later("core.extend")
-position_loss = later("eval.position_loss")
+perplexity = later("eval.perplexity")
 rotation = later("core.huggingface.rotation")
 
 EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
@@ -63,7 +63,7 @@ def main() -> None:
     rows = []
     for method, options in tqdm(settings, unit="method"):
         extend.extend(model, method, factor, **options)
-        losses = np.stack([position_loss.position_losses(model, ids, length) for ids in tokens])
+        losses = np.stack([perplexity.position_losses(model, ids, length) for ids in tokens])
         within = losses[:, :context_length].mean(axis=1)
         beyond = losses[:, context_length:].mean(axis=1)
         rows.append({"setting": (method, options), "within": within, "beyond": beyond})

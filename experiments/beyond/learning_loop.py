@@ -40,7 +40,7 @@ torch = later("torch")
 extend = later("core.extend")
 learned_factors = later("core.beyond.learned_factors")
 modeling_layers = later("transformers.modeling_layers")
-position_loss = later("eval.position_loss")
+perplexity = later("eval.perplexity")
 training_loss = later("experiments.training.loss")
 
 PATIENCE = 5  # the held-out loss must improve within so many evaluations,
@@ -243,7 +243,7 @@ class Learner:
         blocks of tokens."""
         block, _ = divisions(self.geometry.context_length, length)
         losses = np.array(
-            [position_loss.position_losses(self.model, ids, length) for _, ids in sequences]
+            [perplexity.position_losses(self.model, ids, length) for _, ids in sequences]
         )
         losses = losses.reshape(len(sequences), -1, block).mean(-1)
         first = self.geometry.context_length // block

@@ -21,7 +21,7 @@ from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
 
-position_loss = later("eval.position_loss")
+perplexity = later("eval.perplexity")
 
 
 class LossByPosition(Experiment):
@@ -60,7 +60,7 @@ class LossByPosition(Experiment):
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[float]]]:
         block, _ = divisions(self.context_length, self.extended_length)
         for key, (_, tokens) in requests:
-            losses = position_loss.position_losses(model, tokens, self.extended_length)
+            losses = perplexity.position_losses(model, tokens, self.extended_length)
             yield key, losses.reshape(-1, block).mean(axis=1).round(6).tolist()
 
     def summary(self, values: dict[str, list[float]]) -> dict:

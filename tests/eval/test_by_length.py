@@ -9,11 +9,10 @@ import torch
 from lm_eval.api.instance import Instance
 
 from core.huggingface import rotation
-from eval import generation, position_loss
+from eval import generation, perplexity
 from eval.generation import Request, generate
 from eval.open_llm import SharedPrefixLM
-from eval.perplexity import window_losses
-from eval.position_loss import position_losses
+from eval.perplexity import position_losses, window_losses
 from tests.core.clex_models import clex_model, rotary, tokens
 from tests.models import byte_tokenizer, random_model
 
@@ -77,7 +76,7 @@ def test_generation(monkeypatch, kind):
 
 @KINDS
 def test_losses(monkeypatch, kind):
-    monkeypatch.setattr(position_loss, "CHUNK", 8)
+    monkeypatch.setattr(perplexity, "CHUNK", 8)
     model = MODELS[kind]()
     text = tokens(3 * L)[0]
     spans = [(0, 90, 1), (0, 50, 1), (4, 25, 5), (0, 60, 40)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.errors import NonFiniteError
 from core.extend import extend
-from eval import perplexity, position_loss
+from eval import perplexity
 from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import random_model, token_losses
 
@@ -35,7 +35,7 @@ MODELS = {"Gemma2Config": {"head_dim": 16}, **HYBRIDS}
 
 @pytest.mark.parametrize("architecture", MODELS)
 def test_chunks_agree_with_a_pass_over_each_window(monkeypatch, architecture):
-    monkeypatch.setattr(position_loss, "CHUNK", 16)
+    monkeypatch.setattr(perplexity, "CHUNK", 16)
     model = extend(random_model(architecture, **MODELS[architecture]), "yarn", 2)
     spans = perplexity.windows(len(TOKENS), 150, 32)
     found = perplexity.window_losses(model, TOKENS, spans)
@@ -58,7 +58,7 @@ def test_the_two_conventions_by_hand():
 
 
 def test_a_non_finite_loss_names_its_window(monkeypatch):
-    monkeypatch.setattr(position_loss, "CHUNK", 16)
+    monkeypatch.setattr(perplexity, "CHUNK", 16)
     model = random_model()
     tokens = torch.full((100,), 5)
     with torch.no_grad():

@@ -8,7 +8,7 @@ import pytest
 
 from core.extend import extend
 from core.rope import BASELINE
-from eval.position_loss import position_losses
+from eval.perplexity import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, is_flat
 from experiments.kit import records, texts
