@@ -31,7 +31,7 @@ _PI_DIGITS = (
 _PI_LOW = Fraction(_PI_DIGITS)
 _PI_HIGH = _PI_LOW + Fraction(1, 10 ** (len(_PI_DIGITS) - 2))
 MAX_LENGTH = 2**60
-MAX_INTERVALS = 10**6  # each is a column of the result
+MAX_INTERVALS = 10**5  # each is a column of the result; 64 pairs take 10 s
 MAX_INV_FREQ = 1e15  # radians per position; the digits of π above would do for far more
 
 

@@ -182,10 +182,15 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         tokenizer: saved alongside, its maximum length set to the model's.
 
     Raises:
-        InputError: `directory` exists, the model holds other weights than its class has (LoRA), or
-            no configuration makes its class compute what it computes now.
+        InputError: `directory` exists, the model has no weights or others than its class has
+            (LoRA), the tokenizer is none, or no configuration makes the model's class compute what
+            it computes now.
     """
     _check_unwrapped(model)
+    if any(parameter.is_meta for parameter in model.parameters()):
+        raise InputError("the model is on the meta device, without weights; give it loaded.")
+    if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
+        raise InputError(f"{tokenizer!r} is no tokenizer of transformers; give one, or none.")
     directory = Path(directory)
     base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
     method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")

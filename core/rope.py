@@ -107,6 +107,8 @@ def _check_type(method: str, option: str, value: object) -> None:
     if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
         names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
         raise InputError(f"{option} of the method {method!r} is {value!r}; give {names}.")
+    if value == "":
+        raise InputError(f"{option} of the method {method!r} is empty; give a name or a path.")
     if isinstance(value, Real) and not isinstance(value, bool):
         check_number(value, f"{option} of the method {method!r}", -LARGEST, LARGEST)
 

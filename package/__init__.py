@@ -54,12 +54,13 @@ def main() -> None:
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
             importlib.import_module(f"experiments.{name}").main()
-        elif name == "methods":
+        elif sys.argv[1:] == ["methods"]:
             for method, about in methods().items():
                 print(f"{method:20} {about}")
         elif name in ("-h", "--help"):
             print(_USAGE)
         else:
-            raise command_line.UsageError(f"there is no command {name!r}; see dprope --help.")
+            words = " ".join(sys.argv[1:])
+            raise command_line.UsageError(f"there is no command {words!r}; see dprope --help.")
 
     command_line.run(handed_over)

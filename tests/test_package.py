@@ -117,8 +117,9 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(insta
     assert status == 0 and "python -m" not in output, output
     extending = line.replace("DIR", "extended").split()[1:]
     assert command(*extending)[0] == 0 and (installed / "extended" / "config.json").is_file()
-    status, output = command("perplexity")
-    assert status == 2 and "there is no command 'perplexity'" in output
+    for words in (["perplexity"], ["methods", "yarn"]):
+        status, output = command(*words)
+        assert status == 2 and f"there is no command '{' '.join(words)}'" in output
 
     (metadata,) = installed.glob("dprope-*.dist-info/METADATA")
     fields = Parser().parsestr(metadata.read_text())

@@ -1,6 +1,8 @@
 """What a caller may give the mathematics by mistake: refused by an InputError, or right; nothing
 else."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -59,6 +61,7 @@ def test_what_is_no_number_and_no_array_of_numbers_is_refused():
         (rope.scale, (None, rope.TIME_REFERENCE, 2)),
         (rope.scale, (GEOMETRY, None, 2)),
         (rope.scale, (GEOMETRY, rope.PROPOSED, 1.7e308)),
+        (partial(rope.scale, file=""), (GEOMETRY, "factors", 2)),
         (rope.scale, (GEOMETRY, rope.PROPOSED, 2**26)),  # of 64 tokens, 2^32
         (ode.solve, (UP[:2, :1], UP[:2, :1].T, RopeGeometry(2, 1e4, 64), 2.0)),
     ],

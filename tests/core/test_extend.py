@@ -110,3 +110,16 @@ def test_a_model_that_a_load_would_not_bring_back_is_not_exported(tmp_path, kind
             tmp_path / "x",
         )
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("of", "tokenizer", "says"),
+    [
+        (lambda model: model.to("meta"), None, "on the meta device"),
+        (lambda model: model, "word", "no tokenizer"),
+    ],
+)
+def test_what_cannot_be_written_is_not_exported(tmp_path, of, tokenizer, says):
+    with pytest.raises(InputError, match=says):
+        export(of(random_model()), tmp_path / "x", tokenizer)
+    assert not any(tmp_path.iterdir())
