@@ -191,7 +191,8 @@ class FineTune(Experiment):
                 f"({device})"
             )
         hours = statistics.median(seconds) / 3600
-        return f"{hours:.2g} hours, as {len(seconds)} records of this model's training on {device}"
+        count = len(seconds)
+        return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
 
     def settings_of_run(self, method: str, options: dict, training: Training, steps: int) -> dict:
         """All that decides the result, as a file states it and in this order: a run's identity is

@@ -130,7 +130,7 @@ def plan(
     tokens = length * batch * steps
     lines = [
         f"parameters    {parameters(config):,}",
-        f"tokens        {tokens:,} in {steps:,} steps of {batch} sequences of {length:,}",
+        f"tokens        {tokens:,} in {steps:,} steps of {batch} × {length:,}",
     ]
     if not gpus:
         return lines
