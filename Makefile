@@ -67,7 +67,9 @@ help: ## This list
 	list figures/beyond fig "Figures beyond the paper"
 
 ##@ Check
-reproduce: env tables figures pages audit verify report ## Render everything, audit the paper, verify a part
+reproduce: env ## Render everything, audit the paper, verify a part
+	@$(MAKE) --no-print-directory -j2 -O tables figures
+	@$(MAKE) --no-print-directory pages audit verify report
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 lint: env ## Check style, format (ruff) and types (mypy)
