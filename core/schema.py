@@ -42,6 +42,7 @@ _PLAIN = {
     "a valid number": "a number",
     "a valid string": "a text",
     "a valid boolean": "true or false",
+    "must be None": "must be left out",
 }
 
 
