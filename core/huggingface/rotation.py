@@ -178,3 +178,18 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
                 module.config, device, seq_len=length, layer_type=layers
             )
             yield module, {buffer_name(layers): inv_freq, "rope_type": fixed.get(None, fixed)}
+            if layers is None and "long_mscale" in module.config.rope_parameters:
+                yield module, {"config": _with_one_mscale(module.config, length)}
+
+
+def _with_one_mscale(config: PreTrainedConfig, length: int) -> PreTrainedConfig:
+    """A configuration whose two temperatures are both that of an input of `length` tokens.
+
+    PhiMoE's class takes one of them from its configuration in each pass.
+    """
+    parameters = config.rope_parameters
+    far = length > parameters["original_max_position_embeddings"]
+    mscale = parameters["long_mscale" if far else "short_mscale"]
+    result = copy.copy(config)
+    result.rope_parameters = parameters | {"short_mscale": mscale, "long_mscale": mscale}
+    return result

@@ -11,6 +11,7 @@ from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
 from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
+from eval.generation import Request, generate
 from tests.models import SIZES, random_model
 
 L = SIZES["max_position_embeddings"]
@@ -114,6 +115,7 @@ def test_a_family_rotates_by_the_scaled_frequencies_in_memory_and_from_disk(tmp_
 
 
 WINDOWED = {"layer_types": MIXED["layer_types"], "sliding_window": 32}
+LISTS = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": L}
 REFUSED = {
     # no rotated pair of tokens is further apart than the window
@@ -142,6 +144,22 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
         extend(model, TIME_REFERENCE, 2)
     assert model.config.to_dict() == config and torch.equal(logits(model, TOKENS[:, :100]), before)
     assert "already" not in str(error.value)
+
+
+def test_one_answer_has_the_temperature_of_its_length_where_a_class_chooses_it_in_each_pass():
+    """PhiMoE's class does."""
+    mscales = {"short_mscale": 1.2, "long_mscale": 1.3, "original_max_position_embeddings": 64}
+    rope = LISTS | mscales | {"rope_theta": 1e4}
+    model = random_model("PhimoeConfig", rope_parameters=rope, num_local_experts=4)
+    # 74 in all, so beyond 64
+    prompt = tuple(range(3, 53))
+    tokens = 24
+    ((_, generated),) = generate(model, [Request("", prompt, tokens)])
+    read = list(prompt)
+    while len(read) < 74:
+        padded = torch.tensor([read + [1] * (74 - len(read))])
+        read.append(int(logits(model, padded)[0, len(read) - 1].argmax()))
+    assert list(generated) == read[50 : 50 + len(generated)] and generated
 
 
 def qwen2_vl():
