@@ -181,7 +181,8 @@ def test_methods_side_by_side(readme, start, method, temperature):
         assert numbers(cell) == pytest.approx(student(gaps), abs=0.00051)
 
 
-PAPERS = "dprope_n-hat=40"
+PAPERS = "dprope_n-hat=40_s=2"
+TUNED = [f"{name}_seed=0" for name in (PAPERS, "yarn_s=2")]
 WITHIN = 0
 BEYOND = 1
 
@@ -191,16 +192,46 @@ BEYOND = 1
     [
         (
             "Does DPRoPE at t = 0, which changes them least, have the least loss?",
-            [("dprope", PAPERS, BEYOND), ("dprope", PAPERS, WITHIN), ("dprope", "pi", BEYOND)],
+            [
+                ("dprope_s=2", PAPERS, BEYOND),
+                ("dprope_s=2", PAPERS, WITHIN),
+                ("dprope_s=2", "pi_s=2", BEYOND),
+            ],
         ),
-        ("Is DPRoPE better than YaRN?", [(PAPERS, "yarn", WITHIN), (PAPERS, "yarn", BEYOND)]),
+        (
+            "Is DPRoPE better than YaRN?",
+            [
+                (PAPERS, "yarn_s=2", WITHIN),
+                (PAPERS, "yarn_s=2", BEYOND),
+                (*TUNED, WITHIN),
+                (*TUNED, BEYOND),
+            ],
+        ),
     ],
 )
 def test_answers_on_smollm2(readme, question, differences):
     expected = []
     for ours, other, place in differences:
-        expected += student((untrained(ours) - untrained(other))[:, place])
+        gaps = of_smollm2(f"loss_by_position/{ours}") - of_smollm2(f"loss_by_position/{other}")
+        expected += student(gaps[:, place])
     assert numbers(readme[1][question][0])[: len(expected)] == pytest.approx(expected, abs=0.00051)
+
+
+def test_what_the_fine_tunes_decide_follows_from_their_interval(readme):
+    """By the rule on SmolLM2's page, which was fixed beforehand."""
+    ours, other = (of_smollm2(f"loss_by_position/{name}") for name in TUNED)
+    _, low, high = student((ours - other)[:, BEYOND])
+    expected = "not decided"
+    if high < 0:
+        expected = "DPRoPE extends better, fine-tuned"
+    elif low >= 0.010:
+        expected = "YaRN extends better, after 1 M tokens"
+    elif low > 0:
+        expected = "YaRN is ahead by less than matters"
+    elif -0.010 <= low <= high <= 0.010:
+        expected = "after training the choice is immaterial"
+    (answer,) = readme[1]["Is DPRoPE better than YaRN?"]
+    assert f"**Fine-tuned: {expected}**" in answer
 
 
 def test_fine_tuning_of_smollm2(readme):
