@@ -8,7 +8,7 @@ import pandas as pd
 from analysis import disturbance, metrics, results
 from analysis.comparison import Metrics, comparisons
 from analysis.results import Results
-from analysis.scores import Score, Scores, over_texts
+from analysis.scores import Score, Scores
 from analysis.settings import STATES, Setting
 from core import discovery
 
@@ -21,8 +21,8 @@ SCORES: dict[str, tuple[Metrics, str]] = {
     "ruler": (metrics.ruler, "%"),
 }
 _NATS = "nats per token"
-_PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 losses = discovery.module("analysis.beyond.loss_by_position")
+learned = discovery.module("analysis.beyond.learned")
 if losses:
     SCORES["loss_by_position"] = (lambda run: {**losses.ranges(run), **losses.places(run)}, _NATS)
 
@@ -37,7 +37,10 @@ def table(folder: Path) -> str:
     for measured in results.every(folder):
         lines += _disturbances(measured)
         for part in (measured, *measured.parts()):
-            lines += [*_by_experiment(part), *_learned(part), *_times(part)]
+            lines += _by_experiment(part)
+            for setting, scores in learned.final_losses(part) if learned else ():
+                lines += _lines(part, setting, "learned", scores, unit=_NATS)
+            lines += _times(part)
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
@@ -66,21 +69,6 @@ def _by_experiment(measured: Results) -> Iterator[dict]:
                         unit=unit,
                         trained=trained,
                     )
-
-
-def _learned(measured: Results) -> Iterator[dict]:
-    """The losses of the held-out text at the end of learning, by the method that it began with: one
-    line for all seeds."""
-    by_start: dict[Setting, list[dict]] = {}
-    for run in measured.records("learned"):
-        by_start.setdefault(Setting.of(run.run), []).append(run)
-    for setting, runs in by_start.items():
-        ends = [run.scores["curve"][-1] for run in runs]
-        scores = {
-            where: over_texts([[end[place]["mean"]] for end in ends])
-            for place, where in _PLACES.items()
-        }
-        yield from _lines(measured, setting, "learned", scores, unit=_NATS)
 
 
 def _times(measured: Results) -> Iterator[dict]:

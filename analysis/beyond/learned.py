@@ -1,5 +1,6 @@
 """Factors that were learned: their records, and every method's loss beside theirs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,10 +8,13 @@ import numpy as np
 from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Record, Results
+from analysis.scores import Scores, over_texts
 from analysis.settings import Setting, seed_count
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
+
+_PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,23 @@ def groups(results: Results) -> list[Learned]:
         records.setdefault((float(record.run["factor"]), record.run["method"]), []).append(record)
     order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
     return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
+
+
+def final_losses(results: Results) -> Iterator[tuple[Setting, Scores]]:
+    """By the setting that learning began with: the losses of the held-out text at its end, over
+    seeds."""
+    by_start: dict[Setting, list[Record]] = {}
+    for run in results.records("learned"):
+        by_start.setdefault(Setting.of(run.run), []).append(run)
+    for setting, runs in by_start.items():
+        ends = [run.scores["curve"][-1] for run in runs]
+        yield (
+            setting,
+            {
+                where: over_texts([[end[place]["mean"]] for end in ends])
+                for place, where in _PLACES.items()
+            },
+        )
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:
