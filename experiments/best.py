@@ -52,7 +52,7 @@ def main() -> None:
         raise InputError(
             f"{name} was fine-tuned to fit {base.training['run']['method']}; give the model before."
         )
-    books = different(texts.chosen(arguments))
+    books = texts.chosen(arguments)
     settings = expressible(base, factor)
     context_length = base.context_length
     length = round(context_length * factor)
@@ -73,17 +73,6 @@ def main() -> None:
     scored = f"texts of {length:,} tokens: {len(books)}; L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token over {scored}. {verdict(rows)}\n")
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
-
-
-def different(books: list[texts.Book]) -> list[texts.Book]:
-    """The texts; InputError if two are the same, which would count as two."""
-    titles: dict[str, str] = {}
-    for book in books:
-        if titles.setdefault(book.text, book.title) != book.title:
-            raise InputError(
-                f"{titles[book.text]!r} and {book.title!r} are the same text; give it once."
-            )
-    return books
 
 
 def expressible(base: Checkpoint, factor: float) -> list[Setting]:

@@ -231,15 +231,17 @@ def files(paths: list[Path]) -> list[Book]:
 
 
 def told_apart(given: list[Book]) -> list[Book]:
-    """The books; InputError if one is empty, or if two have the same title, which a record could
-    not tell apart."""
-    titles = set()
+    """The books; InputError if one is empty, if two have the same title, which a record could not
+    tell apart, or if two are the same text, which would count as two."""
+    titles: dict[str, str] = {}  # by the hash of the text
     for book in given:
-        if book.title in titles:
+        if book.title in titles.values():
             raise InputError(f"two texts are called {book.title!r}; give them different names.")
         if not book.text.strip():
             raise InputError(f"the text {book.title!r} is empty; give a text to read.")
-        titles.add(book.title)
+        if other := titles.get(book.sha256):
+            raise InputError(f"{other!r} and {book.title!r} are the same text; give it once.")
+        titles[book.sha256] = book.title
     return given
 
 

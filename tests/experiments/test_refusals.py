@@ -75,7 +75,8 @@ LINES = """
     a text that is not UTF-8: perplexity --model {model} --lengths 64 --texts latin.txt
     an empty text: perplexity --model {model} --lengths 64 --texts empty.txt
     two texts of one name: perplexity --model {model} --lengths 64 --texts text.txt folder/text.txt
-    the same text twice: best --model {model} --texts text.txt copy.txt
+    the same text twice: perplexity --model {model} --lengths 64 --texts text.txt copy.txt
+    the same text twice to rank by: best --model {model} --texts text.txt copy.txt
     a text of an unset variable: perplexity --model {model} --lengths 64 --texts {unset}
 
     a model of an unset variable: passkey --model {unset}
