@@ -1,9 +1,10 @@
-"""Bring records that an older version wrote to the present form.
+"""Bring records, and the training.json of fine-tunes, that an older version wrote to the present
+form.
 
-    python -m tools.bring_over results
+    python -m tools.bring_over results checkpoints
 
-Until November 2026 a record was flat: what stood before its "identity" was the run, and all else
-stood beside it. Now it is "run", "identity", "scores" and "environment". No number changes.
+Until November 2026 both were flat: what stood before "identity" was the run, and all else stood
+beside it. Now a record is "run", "identity", "scores" and "environment". No number changes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from core import files
 from experiments.kit import records
+from experiments.training import state
 
 # What stands beside the scores, and how the machine that measured is described.
 _KEPT = ("identity", "base", "comparable", "scores")
@@ -48,14 +50,24 @@ def bring_over(record: dict) -> dict:
     return new | {"sha256": records.content_hash(new)}
 
 
+def bring_over_training(facts: dict) -> dict:
+    """The facts of a fine-tune in the present form."""
+    if "run" in facts:
+        return facts
+    names = list(facts)
+    run = {name: facts[name] for name in names[: names.index("identity")]}
+    return {"run": run} | {name: facts[name] for name in names if name not in run}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, nargs="+", help="a folder of records")
+    parser.add_argument("folder", type=Path, nargs="+", help="of records or of checkpoints")
     for folder in parser.parse_args().folder:
         for file in sorted(folder.rglob("*.json")):
             record = files.read_json(file, "remove it and measure again")
             if "identity" in record:
-                files.write_json(file, bring_over(record))
+                convert = bring_over_training if file.name == state.FACTS else bring_over
+                files.write_json(file, convert(record))
 
 
 if __name__ == "__main__":

@@ -92,19 +92,17 @@ _TRAINING = having(
 def training(folder: Path) -> dict | None:
     """The training.json of a checkpoint that experiments.finetune made; None for any other.
 
-    Until November 2026 it was flat: what stood before its identity was the run.
-
     Raises:
         InputError: the training.json is not what experiments.finetune wrote.
     """
     file = folder / FACTS
     if not file.is_file():
         return None
-    anew = "fine-tune again, or remove it to evaluate the checkpoint under its own name"
+    anew = (
+        "fine-tune again, convert it by python -m tools.bring_over if an older version wrote it, "
+        "or remove it to evaluate the checkpoint under its own name"
+    )
     facts = files.read_json(file, anew)
-    if "run" not in facts and "identity" in facts:
-        names = list(facts)[: list(facts).index("identity")]
-        facts = {"run": {name: facts.pop(name) for name in names}, **facts}
     schema.check(facts, _TRAINING, str(file), anew)
     if facts["identity"] != records.identity(**facts["run"]):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
