@@ -28,7 +28,7 @@ from tqdm import tqdm
 from core import rope
 from core.discovery import later
 from core.errors import InputError
-from experiments.kit import command_line, journal, records
+from experiments.kit import command_line, records
 from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.experiment import Experiment
 
@@ -46,7 +46,8 @@ Work = Callable[["PreTrainedModel", "Tensor"], None]
 
 
 class TimeCost(Experiment):
-    """Escapes the common loop: methods are timed side by side, and all go into one record."""
+    """Escapes the common loop: methods are timed side by side, and all go into one record. A killed
+    run begins anew, so that all rounds are of one machine in one state."""
 
     name = "time_cost"
     unit = "time of a training step and of a forward pass, as multiples of PI's"
@@ -104,18 +105,12 @@ class TimeCost(Experiment):
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
+        works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
+        self.round(compared, works, 0)  # warms up
         rounds: list[dict] = []
-        path = self.journal_path(file, records.identity(**run))
-        with (
-            journal.Journal(path.with_name(f"{path.name}.0.jsonl")) as done,
-            tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
-        ):
-            works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
-            self.round(compared, works, 0)  # warms up
+        with tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar:
             for turn in range(1, given.repeats + 1):
-                if str(turn) not in done.entries:
-                    done.add(str(turn), self.round(compared, works, turn))
-                rounds.append(done.entries[str(turn)])
+                rounds.append(self.round(compared, works, turn))
                 bar.update()
                 rows = scores(rounds, compared, reference)
                 widths = [row["high"] - row["low"] for row in rows if row["again"]]
