@@ -33,9 +33,9 @@ class Journal(contextlib.AbstractContextManager):
 
     def __exit__(self, _, error: BaseException | None, __) -> None:
         self._open.close()
-        if error:
+        if error and self.entries:
             error.add_note(
-                f"{len(self.entries):,} parts are kept, and the same command goes on from there"
+                f"samples that are kept: {len(self.entries):,}; the same command goes on from there"
             )
 
     def add(self, key: str, value: object) -> None:

@@ -203,7 +203,7 @@ def test_training_json_of_other_weights(refused, model, sha256):
     [
         (
             OSError(errno.ENOSPC, "No space left on device"),
-            "run the same command again; 0 parts are kept",
+            "run the same command again; samples that are kept: 1",
         ),
         (
             RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"),
@@ -217,7 +217,8 @@ def test_training_json_of_other_weights(refused, model, sha256):
     ],
 )
 def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):
-    def fail(*_):
+    def fail(_, requests):
+        yield requests[0].key, []
         raise error
 
     monkeypatch.setattr("eval.generation.generate", fail)
