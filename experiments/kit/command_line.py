@@ -354,7 +354,12 @@ def explained(error: Exception) -> str | None:
         )
     text = in_one_line(error, width=400)  # which has room for a path
     # torch and safetensors have writers of their own, which report a full disk only in the message.
-    full = "No space left on device", "PytorchStreamWriter failed writing", "unexpected pos"
+    full = (
+        "No space left on device",
+        "PytorchStreamWriter failed writing",
+        "unexpected pos",
+        "iostream error",
+    )
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
         words in str(error) for words in full
     ):

@@ -35,7 +35,7 @@ class Journal(contextlib.AbstractContextManager):
         self._open.close()
         if error and self.entries:
             error.add_note(
-                f"samples that are kept: {len(self.entries):,}; the same command goes on from there"
+                f"measured and kept: {len(self.entries):,}, and the same command goes on from there"
             )
 
     def add(self, key: str, value: object) -> None:

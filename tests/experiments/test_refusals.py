@@ -203,12 +203,13 @@ def test_training_json_of_other_weights(refused, model, sha256):
     [
         (
             OSError(errno.ENOSPC, "No space left on device"),
-            "run the same command again; samples that are kept: 1",
+            "run the same command again; measured and kept: 1",
         ),
         (
             RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0"),
             "no space left on the disk",
         ),
+        (RuntimeError("basic_ios::clear: iostream error"), "no space left on the disk"),
         (
             RuntimeError("[enforce fail at alloc_cpu.cpp:124] . can't allocate memory"),
             "out of memory",
