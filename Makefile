@@ -114,6 +114,9 @@ $(FIGURES:%=fig_%): fig_%: env
 # An experiment with records and no table of its own gets one of the scores that they hold.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
+# Any other name is refused with those that there are.
+fig_%: env
+	@$(PY) -m figures $(call quote,$*) $(SHOWN)
 table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
