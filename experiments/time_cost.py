@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import quantile_test
 from tqdm import tqdm
 
-from core import rope
+from core import files, rope
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import command_line, records
@@ -108,7 +108,10 @@ class TimeCost(Experiment):
         works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
         self.round(compared, works, 0)  # warms up
         rounds: list[dict] = []
-        with tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar:
+        with (
+            files.lock(file),  # two that time at once would disturb each other
+            tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
+        ):
             for turn in range(1, given.repeats + 1):
                 rounds.append(self.round(compared, works, turn))
                 bar.update()
