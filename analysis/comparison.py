@@ -3,6 +3,7 @@ one option."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from core import PROPOSED
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import suites
+from experiments.kit.records import fingerprint
 
 Metrics = Callable[[Record], Scores]
 
@@ -97,15 +99,36 @@ def comparisons(
         trained: take the records of fine-tuned models, or those without training.
         of: which records to consider.
         factor: s; None for any.
+
+    Raises:
+        InputError: a record's method has another formula now.
     """
     sets: dict[str, list[Record]] = {}
     for record in results.records(experiment):
         same = bool(record.training) == trained and factor in (None, record.run["factor"])
         if same and of(record):
+            _check_formula(record, results.plain)
             key = json.dumps(record.alike, sort_keys=True)
             sets.setdefault(key, []).append(record)
     largest_first = sorted(sets.values(), key=_size, reverse=True)
     return [_comparison(records) for records in largest_first]
+
+
+def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
+    """Refuses a record that states the frequencies of another formula than its method has now."""
+    stated = record.run.get("scaling")
+    now = stated and geometry and _fingerprint(Setting.of(record.run), geometry)
+    if now and now != stated:
+        raise InputError(
+            f"{record.path} was measured with another formula of {record.run['method']!r} than it "
+            "has now; measure it again with --replace, or take it out."
+        )
+
+
+@functools.cache
+def _fingerprint(setting: Setting, geometry: RopeGeometry) -> str | None:
+    scaling = setting.scaling(geometry)
+    return scaling and fingerprint(scaling)
 
 
 def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:

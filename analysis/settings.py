@@ -93,8 +93,8 @@ class Setting:
 
     @property
     def order(self) -> tuple:
-        """The sort key: the order of the registry, then factor, n̂ (no n̂ first, then descending),
-        b and the rest."""
+        """The sort key: the order of the registry, what a file holds last; then factor, n̂ (no n̂
+        first, then descending), b and the rest."""
         names = [None, *methods()]
         options = dict(self.options)
         rest = {
@@ -107,7 +107,7 @@ class Setting:
             len(rest),
             str(rest),
         )
-        return index, self.factor, *given
+        return "file" in options, index, self.factor, *given
 
 
 _FILES = {"weights", "file"}

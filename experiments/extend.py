@@ -64,12 +64,12 @@ def main() -> None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
     scaling = scale(geometry, method, factor, **options)
-    print(setting)
-    print(decision_table(geometry, scaling, factor, **counted))
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
-        print("\nwithout a copy:", card.commands(base.source, base.config, extended), sep="\n")
+        print("without a copy:", card.commands(base.source, base.config, extended), "", sep="\n")
+    print(setting)
+    print(decision_table(geometry, scaling, factor, **counted))
     if source:
         extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..errors import InputError, check_choice
 from ..geometry import RopeGeometry, RopeScaling
 
@@ -76,8 +78,17 @@ class Method:
         return False
 
     def scale(self, geometry: RopeGeometry, factor: float, **options) -> RopeScaling:
-        """What the function makes of a geometry; of one that was scaled before, on top of that."""
+        """What the function makes of a geometry; of one that was scaled before, on top of that.
+
+        Raises:
+            InputError: it is no scaling of this geometry.
+        """
         scaling = self.function(geometry, factor, **options)
+        if not _fits(scaling, geometry.pairs):
+            raise InputError(
+                f"the method {self.name!r} must return a RopeScaling with a finite frequency of at "
+                f"least 0 for each of the {geometry.pairs} pairs, and whether it is interpolated."
+            )
         if geometry.frequencies is None:
             return scaling
         # A stock type divides base^(−2i/d), so it would undo what was there before.
@@ -88,14 +99,36 @@ class Method:
         )
 
 
+def _fits(scaling: object, pairs: int) -> bool:
+    """Whether this is a scaling of so many pairs."""
+    if not isinstance(scaling, RopeScaling):
+        return False
+    frequencies = np.asarray(scaling.inv_freq)
+    of_pairs = frequencies.shape == (pairs,) == np.shape(scaling.interpolated)
+    return of_pairs and bool((np.isfinite(frequencies) & (frequencies >= 0)).all())
+
+
 METHODS: dict[str, Method] = {}
 
 
 def register(name: str, title: str | None = None, **fields):
     """Add the decorated function to the registry under `name`; for the other arguments see
-    :class:`Method`."""
+    :class:`Method`.
+
+    Raises:
+        InputError: the name is taken, or an option is not keyword-only or states no type.
+    """
 
     def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
+        if name in METHODS:
+            raise InputError(f"there is a method {name!r} already; give this one another name.")
+        _, _, *options = inspect.signature(function).parameters.values()
+        for option in options:
+            if option.kind is not option.KEYWORD_ONLY or option.annotation is option.empty:
+                raise InputError(
+                    f"the method {name!r} must take its option {option.name} after a `*`, with its "
+                    "type."
+                )
         METHODS[name] = Method(name, title or name, function, **fields)
         return function
 

@@ -36,7 +36,7 @@ from pathlib import Path
 from core import files, rope, schema
 from core.discovery import later
 from core.errors import InputError
-from core.geometry import RopeGeometry
+from core.geometry import RopeGeometry, RopeScaling
 from experiments import base_models
 from experiments.kit import processes, record_schema
 
@@ -165,8 +165,7 @@ def read_model(file: Path) -> dict:
 
 
 def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) -> dict:
-    """What identifies what a method computes: θ and the attention factor in seven digits, the same
-    on every machine.
+    """What identifies what a method computes, see :func:`fingerprint`.
 
     One that learns is identified by the content of the file that its options name, if any.
     """
@@ -176,9 +175,13 @@ def computed(geometry: RopeGeometry, method: str, factor: float, options: dict) 
             name: files.sha256(path / clex.FILE if path.is_dir() else path)
             for name, path in paths.items()
         }
-    scaling = rope.scale(geometry, method, factor, **options)
+    return {"scaling": fingerprint(rope.scale(geometry, method, factor, **options))}
+
+
+def fingerprint(scaling: RopeScaling) -> str:
+    """A hash of θ̂ and the attention factor in seven digits, the same on every machine."""
     values = [f"{x:.6e}" for x in (*scaling.inv_freq, scaling.attention_factor)]
-    return {"scaling": identity(values=values)}
+    return identity(values=values)
 
 
 def is_done(file: Path, run: dict, replace: bool = False) -> bool:
@@ -272,7 +275,8 @@ def rows(scores: object, *label: str) -> Iterator[tuple[str, str, str, str]]:
         return
     label += tuple(f"{name} {scores[name]}" for name in _PLACES if name in scores)
     if {"mean", "low", "high"} <= scores.keys():
-        interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]"
+        width = scores["high"] - scores["low"]  # of one sample it is none
+        interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]" if width else ""
         yield " ".join(label), f"{scores['mean']:.4g}", interval, f"n = {scores.get('n', '?')}"
     else:
         for name, inner in scores.items():

@@ -1,5 +1,8 @@
 """Which records stand in one block, in which order, and which of them an ablation goes through."""
 
+import contextlib
+from dataclasses import replace
+
 import pytest
 
 from analysis import metrics
@@ -7,6 +10,7 @@ from analysis.comparison import ablations, compared, comparisons, in_comparison
 from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
+from experiments.kit.records import fingerprint
 from tests.analysis.recorder import score
 
 
@@ -90,3 +94,15 @@ def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_nam
 
 def test_every_registered_method_has_a_name_of_its_own():
     assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)
+
+
+@pytest.mark.parametrize("moved", [0, 1e-9, 1e-3])
+def test_a_record_of_another_formula_than_the_method_has_now_is_refused(recorder, moved):
+    """Rounding on another machine is none."""
+    results = recorder.results()
+    now = rope.scale(results.geometry, "yarn", 2)
+    before = replace(now, inv_freq=now.inv_freq * (1 + moved))
+    recorder.add("passkey", "yarn", scaling=fingerprint(before))
+    refused = pytest.raises(InputError, match="another formula of 'yarn'")
+    with refused if moved == 1e-3 else contextlib.nullcontext():
+        assert len(compared(recorder.results(), "passkey", False).rows) == 1

@@ -46,6 +46,40 @@ def test_dprope_options_reach_the_selection():
     assert (coarse != scale(LLAMA2, PROPOSED, 2).interpolated).any()
 
 
+def with_frequencies(values, interpolated=40):
+    return lambda geometry, factor: rope.RopeScaling(
+        np.array(values), 1.0, np.ones(interpolated, dtype=bool)
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (with_frequencies([0.5] * 39), "each of the 40 pairs"),
+        (with_frequencies([0.5] * 40, interpolated=39), "each of the 40 pairs"),
+        (with_frequencies([0.5] * 39 + [np.nan]), "finite"),
+        (with_frequencies([0.5] * 39 + [np.inf]), "finite"),
+        (with_frequencies([0.5] * 39 + [-1e-3]), "at least 0"),
+        (lambda geometry, factor: geometry.inv_freq, "must return a RopeScaling"),
+        (lambda geometry, factor, width=16: None, "option width"),
+        (lambda geometry, factor, *, width=16: None, "option width"),
+    ],
+)
+def test_a_function_that_is_no_method_is_refused(monkeypatch, function, says):
+    monkeypatch.setitem(rope.METHODS, "mine", None)  # which takes it away afterwards
+    del rope.METHODS["mine"]
+    with pytest.raises(InputError, match=says):
+        rope.register("mine")(function)
+        scale(SMALL, "mine", 2)
+
+
+def test_no_method_takes_the_name_of_another():
+    before = dict(rope.METHODS)
+    with pytest.raises(InputError, match="there is a method 'yarn' already"):
+        rope.register("yarn")(with_frequencies([0.5] * 40))
+    assert before == rope.METHODS
+
+
 @pytest.mark.parametrize("method", sorted(TEMPERED))
 def test_an_attention_factor_is_positive_and_changes_nothing_else(method):
     plain = scale(SMALL, method, 2)

@@ -38,6 +38,7 @@ def test_a_method_registered_later_is_measured_and_fine_tuned_if_asked_for(
     before = {chain.name for chain in chains(suite_of("tiny", tmp_path))}
     for name in ("new", "learned"):
         monkeypatch.setitem(rope.METHODS, name, None)  # which takes it away afterwards
+        del rope.METHODS[name]
     rope.register("new")(
         lambda geometry, factor: rope.RopeScaling(geometry.inv_freq, 1.0, geometry.inv_freq < 0)
     )
