@@ -11,12 +11,12 @@ from typing import Any
 
 from analysis.results import Record, Results
 from analysis.scores import Score, Scores, over_seeds
-from analysis.settings import STATES, Setting
+from analysis.settings import STATES, Setting, methods
 from core import PROPOSED
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import suites
-from experiments.kit.records import fingerprint
+from experiments.kit.records import RESULTS, fingerprint, has
 
 Metrics = Callable[[Record], Scores]
 
@@ -127,6 +127,7 @@ def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
 
 @functools.cache
 def _fingerprint(setting: Setting, geometry: RopeGeometry) -> str | None:
+    """What two settings that make the same model have in common; None if the input decides it."""
     scaling = setting.scaling(geometry)
     return scaling and fingerprint(scaling)
 
@@ -174,6 +175,17 @@ def in_comparison(results: Results) -> Callable[[Row], bool]:
     return listed
 
 
+def own_methods(results: Results) -> list[str]:
+    """The methods that were measured here and, of this model, not in results/: a user's own."""
+    if not (RESULTS / results.name).is_dir():  # a user's own model
+        return []
+    return [
+        name
+        for name in methods()
+        if has(results.folder, results.name, name) and not has(RESULTS, results.name, name)
+    ]
+
+
 def ablations(
     results: Results, experiment: str, option: str, default: object = None
 ) -> Iterator[tuple[str, dict[Any, Row]]]:
@@ -210,11 +222,11 @@ def _ablation(
     family = families[largest]
     geometry = results.geometry
     alike = [row for row in reversed(rows) if row.setting.factor == factor]
-    measured = {_frequencies(row.setting, geometry): row.runs for row in alike}
+    measured = {_fingerprint(row.setting, geometry): row.runs for row in alike}
     measured.pop(None, None)
     for value in _asked(results.name, option) - family.keys():
         setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
-        if runs := measured.get(_frequencies(setting, geometry)):
+        if runs := measured.get(_fingerprint(setting, geometry)):
             family[value] = Row(setting, runs)
     # Keep the seeds that all values have: for another table, one value may have been trained with
     # more.
@@ -228,14 +240,6 @@ def _asked(model: str, option: str) -> set:
     """The values of an option that the ablations of the model's suite compare."""
     settings = [each for suite in suites.find(model) for each in getattr(suite, "ABLATIONS", ())]
     return {options[option] for _, options in settings if option in options}
-
-
-def _frequencies(setting: Setting, geometry: RopeGeometry) -> tuple[bytes, float] | None:
-    """What two settings that make the same model have in common; None if the input decides it."""
-    scaling = setting.scaling(geometry)
-    if scaling is None:
-        return None
-    return scaling.inv_freq.tobytes(), scaling.attention_factor
 
 
 def factors(results: Results, *experiments: str) -> list[float]:

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from analysis.comparison import Row, compared
+from analysis.comparison import Row, compared, own_methods
 from analysis.results import Results
 from analysis.settings import STATES, Setting
 from core import rope
@@ -58,15 +58,17 @@ def passkey(results: Results) -> Figure:
 
 def _papers(results: Results, trained: bool) -> list[Row]:
     """The rows of a model as it is and of each method that the paper compares, its own at the n̂ of
-    its experiments where that is set by hand."""
+    its experiments where that is set by hand; and of a user's own methods."""
     listed = []
+    users = own_methods(results)
     for row in compared(results, "passkey", trained).rows:
         setting = row.setting
         method = rope.METHODS.get(setting.method)
         papers = setting.method in _UNEXTENDED or (method is not None and method.published)
         own = setting.method == rope.PROPOSED
         n_hat = results.n_hat.get(setting.factor) if own else None
-        if papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat:
+        papers = papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat
+        if papers or setting.method in users:
             listed.append(row)
     return listed
 

@@ -44,7 +44,7 @@ CLAIMS = (
         key="collapse",
         text="Without extension a model collapses beyond L; extended it does not",
         where="appendix B.2",
-        takes=f"passkeys, or {_BOOKS}",
+        takes=_BOOKS,
         states=statements.collapse,
     ),
     Claim(

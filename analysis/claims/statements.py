@@ -123,7 +123,7 @@ def least_loss(results: Results) -> Iterator[Statement]:
 
 def collapse(results: Results) -> Iterator[Statement]:
     """Without training: from within L to beyond it the unextended model loses more than YaRN does
-    on the same books, DPRoPE loses less than it, and the same of passkeys."""
+    on the same books, and beyond L DPRoPE loses less than it."""
     for rows, factor, ours in _on_books(results, trained=False):
         original = rows.find(rope.ORIGINAL, {}, factor)
         yarn = rows.find(rope.BASELINE, {}, factor)
@@ -131,7 +131,6 @@ def collapse(results: Results) -> Iterator[Statement]:
             yield _loss_difference(original, yarn, region=ABOVE, where=losses.CHANGE)
         if original and ours:
             yield _loss_difference(ours, original, region=BELOW)
-    yield from _lost_passkeys(results)
 
 
 def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
@@ -318,47 +317,6 @@ def _score(row: Row, score: Score, experiment: str) -> str:
 
 
 # Passkeys
-
-
-def _lost_passkeys(results: Results) -> Iterator[Statement]:
-    """The unextended model finds fewer keys at L' than at L, and fewer there than DPRoPE; both
-    without training.
-
-    None of a model that misses keys at L already: its keys beyond L test nothing.
-    """
-    rows = compared(results, "passkey", False)
-    original = rows.find(rope.ORIGINAL)
-    near = tokens(extended_length(results, 1))
-    for factor, n_hat in sorted(results.n_hat.items()):
-        far = tokens(extended_length(results, factor))
-        ours = rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
-        if original is None or ours is None:
-            continue
-        theirs, own = (row.scores(metrics.passkey) for row in (original, ours))
-        if not {near, far} <= theirs.keys() & own.keys() or theirs[near].mean < 100:
-            continue
-        beside = [
-            (f"{row.setting.name} at {length}", _count([scores[length]]))
-            for row, scores in ((original, theirs), (ours, own))
-            for length in (near, far)
-        ]
-        for what, gap, region in (
-            (f"original at {far} minus at {near}", theirs[far].minus(theirs[near]), BELOW),
-            (f"{ours.setting.name} minus original at {far}", own[far].minus(theirs[far]), ABOVE),
-        ):
-            yield Statement(
-                what=what,
-                number=gap,
-                state=STATE[False],
-                sample="prompt",
-                factor=factor,
-                metric="passkeys",
-                region=region,
-                beside=beside,
-                unit="points",
-                digits=0,
-                signed=True,
-            )
 
 
 def finds_all_passkeys(results: Results) -> Iterator[Statement]:

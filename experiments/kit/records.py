@@ -130,6 +130,11 @@ def folder(results: Path, model: str, experiment: str) -> Path:
     return of_model / (BEYOND if beyond else "") / experiment
 
 
+def has(results: Path, model: str, method: str) -> bool:
+    """Whether there is a record of a model with a method."""
+    return any((results / model).rglob(f"{method}_*.json"))
+
+
 def read(file: Path) -> dict:
     """A record; the folder that it is in has the name of its experiment.
 

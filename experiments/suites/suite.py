@@ -96,9 +96,11 @@ class Suite:
     def new(self) -> list[Setting]:
         """Those of `methods` of which results/ has no record of this model; they are measured as
         the suite's own are."""
-        committed = records.RESULTS / self.name
-        of_method = {method: committed.rglob(f"{method}_*.json") for method in self.methods or ()}
-        return [(method, {}) for method, files in of_method.items() if not any(files)]
+        return [
+            (method, {})
+            for method in self.methods or ()
+            if not records.has(records.RESULTS, self.name, method)
+        ]
 
     def once(self, experiment: str, **options) -> Chain:
         """The chain of an experiment that chooses its methods itself.
@@ -164,12 +166,18 @@ class Suite:
         """
         # what learns has no frequencies yet
         others = [setting for setting in others if not rope.get(setting[0]).start]
-        equal: dict[tuple, Setting] = {}
+        equal: dict[str, Setting] = {}
+
+        def frequencies(setting: Setting) -> str:
+            method, options = setting
+            scaling = rope.scale(self.model.geometry, method, factor, **options)
+            return records.fingerprint(scaling)
+
         for setting in others:
-            equal.setdefault(self._frequencies(setting, factor), setting)
+            equal.setdefault(frequencies(setting), setting)
         chosen = {}
         for setting in settings:
-            key = self._frequencies(setting, factor)
+            key = frequencies(setting)
             chosen[key] = equal.setdefault(key, setting)
         return list(chosen.values())
 
@@ -229,12 +237,6 @@ class Suite:
         if "benchmarks" in data and not (data["benchmarks"] / experiment).is_dir():
             return {}
         return data
-
-    def _frequencies(self, setting: Setting, factor: float) -> tuple[bytes, float]:
-        """What two settings that make the same model have in common."""
-        method, options = setting
-        scaling = rope.scale(self.model.geometry, method, factor, **options)
-        return scaling.inv_freq.tobytes(), scaling.attention_factor
 
 
 def times(suite: Suite) -> Iterator[Chain]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
-from analysis.comparison import Comparison, Row
+from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
 from analysis.scores import counted
 from core import rope
@@ -59,9 +59,11 @@ def loss_by_position(results: Results) -> Figure:
 
 
 def best_rows(results: Results, rows: Comparison) -> list[Row]:
-    """The five settings of the least loss beyond L, the least first; without ablations and what was
-    learned."""
-    return sorted(learned.methods(results, rows), key=lambda row: losses.level(row).mean)[:BEST]
+    """The five settings of the least loss beyond L, the least first, and then a user's own methods;
+    without ablations and what was learned."""
+    by_loss = sorted(learned.methods(results, rows), key=lambda row: losses.level(row).mean)
+    users = own_methods(results)
+    return by_loss[:BEST] + [row for row in by_loss[BEST:] if row.setting.method in users]
 
 
 def _baseline(rows: Comparison) -> Row | None:

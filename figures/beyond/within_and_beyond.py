@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
-from analysis.comparison import Comparison, compared
+from analysis.comparison import Comparison, compared, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
 from analysis.settings import Setting
@@ -56,11 +56,13 @@ def within_and_beyond(results: Results) -> Figure:
 
 
 def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
-    """The methods of README's table, each a method and its options, by their names there."""
+    """The methods of README's table and a user's own, each a method and its options, by their names
+    there."""
     names = "longrope2", rope.BASELINE, "dprope-covered", rope.PROPOSED
     shown: list[tuple[str, dict]] = [(name, {}) for name in names]
     if n_hat := results.n_hat.get(factor):
         shown.insert(3, (rope.PROPOSED, {"n_hat": n_hat}))
+    shown += [(name, {}) for name in own_methods(results)]
     shown += [(rope.TIME_REFERENCE, {}), (rope.ORIGINAL, {})]
     return {Setting(name, tuple(options.items())).name: (name, options) for name, options in shown}
 

@@ -11,7 +11,6 @@ from analysis.claims import CLAIMS
 from analysis.claims.statement import CERTAIN, EXACT, NONE, TEST_BED, Statement, overall
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
-from eval.intervals import accuracy_interval
 from experiments.kit.records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
 from tests.analysis.recorder import score
@@ -255,41 +254,6 @@ def test_a_claim_holds_if_all_that_it_states_was_tested_and_holds(verdicts, expe
 
 
 # Within L and beyond it
-
-
-@pytest.mark.parametrize(
-    ("near", "far", "ours", "verdicts"),
-    [
-        (1.0, 0.0, 1.0, [HOLDS, HOLDS]),
-        (1.0, 0.9, 1.0, [OPEN, OPEN]),  # the original keeps its keys
-        (1.0, 0.0, 0.0, [HOLDS, OPEN]),  # ours has none either
-        (1.0, 0.8, 0.1, [OPEN, FAILS]),
-        (0.9, 0.0, 1.0, []),  # which misses keys at L: nothing beyond is tested
-    ],
-)
-def test_which_keys_are_lost_beyond_the_training_length(claimed, near, far, ours, verdicts):
-    """Of ten prompts, all without training; fine-tuned rows have no unextended row beside them."""
-
-    def run(method, near, far, **more):
-        shares = {8192: near, 16384: far}
-        rows = [
-            {"length": length} | accuracy_interval(np.arange(10) < round(10 * share))
-            for length, share in shares.items()
-        ]
-        claimed.add("passkey", method, {"by_length": rows}, **more)
-
-    run("original", near, far)
-    run("dprope", 1.0, ours, options=PAPERS)
-    run("dprope", 1.0, 1.0)  # another selection
-    run("dprope", 1.0, 1 - ours, options=PAPERS, seed=0)
-    statements = claimed.statements("collapse")
-    assert [each.verdict for each in statements] == verdicts
-    if verdicts:
-        lost, more = statements
-        assert lost.number.mean == pytest.approx(100 * (far - near))
-        assert more.number.mean == pytest.approx(100 * (ours - far))
-        assert {each.measured_on for each in statements} == {"without training, 10 prompts"}
-        assert dict(more.beside)["original at 16k"] == f"{10 * far:.0f} of 10"
 
 
 def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):

@@ -1,0 +1,39 @@
+"""A method that a user added and measured is a curve in the figures of a folder of records."""
+
+import json
+import shutil
+
+from analysis.results import Results
+from core import rope
+from experiments.kit.records import RESULTS, content_hash, identity
+from figures import passkey
+from figures.beyond.loss_by_position import loss_by_position
+from figures.beyond.within_and_beyond import within_and_beyond
+
+LOSSES = "beyond/loss_by_position"
+
+
+def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
+    """Whatever it scores: it has YaRN's losses, a nat more, and YaRN's passkeys."""
+    monkeypatch.setitem(rope.METHODS, "mine", None)  # which takes it away afterwards
+    del rope.METHODS["mine"]
+    rope.register("mine", title="Mine")(rope.METHODS["yarn"].function)
+    folder = tmp_path / "results" / "tiny"
+    shutil.copytree(RESULTS / "tiny" / "passkey", folder / "passkey")
+    shutil.copytree(RESULTS / "tiny" / LOSSES, folder / LOSSES)
+    shutil.copy(RESULTS / "tiny" / "model.json", folder)
+    for name in ("passkey/yarn_s=2", f"{LOSSES}/yarn_s=2_books=30"):
+        record = json.loads((folder / f"{name}.json").read_text())
+        record["run"]["method"] = "mine"
+        record["identity"] = identity(**record["run"])
+        for bucket in record["scores"].get("buckets", ()):
+            bucket["mean"] += 1
+        text = json.dumps(record | {"sha256": content_hash(record)})
+        (folder / f"{name.replace('yarn', 'mine')}.json").write_text(text)
+    results = Results.of("tiny", tmp_path / "results")
+    panel = {axes.get_title("left"): axes for axes in passkey.passkey(results).axes}
+    assert "Mine" in panel["without training, s = 2"].get_legend_handles_labels()[1]
+    curves = [line for axes in loss_by_position(results).axes for line in axes.lines]
+    assert "Mine" in {line.get_label() for line in curves}
+    names = within_and_beyond(results).axes[0].get_yticklabels()
+    assert "Mine" in {name.get_text() for name in names}
