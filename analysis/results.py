@@ -143,7 +143,7 @@ class Results:
     def is_quick(self) -> bool:
         """Whether these are of `make rerun QUICK=1`, which measures a sketch and decides
         nothing."""
-        return root(self.folder).name.endswith("-quick")
+        return records.is_sketch(self.folder)
 
     def records(self, experiment: str) -> list[Record]:
         """All records of an experiment, sorted by file name."""

@@ -191,12 +191,19 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     if arguments.quick:
         folder += "-quick"
     output = arguments.output or records.ROOT / "build" / folder
+    results = (arguments.results or output / "results").absolute()
+    if records.is_sketch(results) != arguments.quick:
+        raise InputError(
+            f"{results} is no place for this: sketches (--quick), and nothing else, go to a folder "
+            "whose parent's name ends in -quick, such as build/mine-quick/results; give another "
+            "--results."
+        )
     methods = arguments.methods and [rope.get(method).name for method in arguments.methods]
     suite = Suite(
         name,
         model,
         output=output.absolute(),
-        results=(arguments.results or output / "results").absolute(),
+        results=results,
         quick=arguments.quick,
         own_checkpoint=own,
         given=_given(arguments),

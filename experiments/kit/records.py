@@ -130,6 +130,11 @@ def folder(results: Path, model: str, experiment: str) -> Path:
     return of_model / (BEYOND if beyond else "") / experiment
 
 
+def is_sketch(results: Path) -> bool:
+    """Whether a folder of records is of `--quick`, by the name of the folder that holds it."""
+    return Path(results).resolve().parent.name.endswith("-quick")
+
+
 def has(results: Path, model: str, method: str) -> bool:
     """Whether there is a record of a model with a method."""
     return any((results / model).rglob(f"{method}_*.json"))

@@ -200,6 +200,8 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
         ("--model tiny --chain 999", "--list numbers them from 0"),
         ("--model tuned", "fine-tuned for a longer context already"),
         ("--model other --results results", "another model of that name"),
+        ("--model other --quick --results results", "sketches (--quick), and nothing else"),
+        ("--model other --results x-quick/results", "sketches (--quick), and nothing else"),
     ],
 )
 def test_bad_input_is_refused_before_any_work(refusal, tmp_path, monkeypatch, line, says):
@@ -238,14 +240,14 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     (tmp_path / "texts" / "book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MAKELEVEL", raising=False)
-    folder = tmp_path / "out" / "results" / "mine"
+    folder = tmp_path / "out-quick" / "results" / "mine"
 
     def run(chains, *_):
         (chain,) = chains.values()
         return rerun.measure(chain, lenient=True)
 
     monkeypatch.setattr(rerun, "run", run)
-    line = "rerun --model mine --factor 2 --texts texts --output out --quick --methods"
+    line = "rerun --model mine --factor 2 --texts texts --output out-quick --quick --methods"
     out = done(line, rope.TIME_REFERENCE)
     for length in (128, 256):  # the other lengths are measured
         assert f"skipped passkey {length}: a passkey prompt does not fit in {length} tokens." in out
