@@ -3,7 +3,8 @@ Figure 4).
 
     python -m experiments.passkey --model NAME --lengths 2048 4096 8192
 
-The default lengths reach a quarter beyond the extended context, as the paper's 20k do for 16k.
+Unless the model's suite says otherwise, the lengths reach a quarter beyond the extended context, as
+the paper's 20k do for 16k.
 """
 
 from __future__ import annotations
