@@ -20,6 +20,9 @@ define newline
 
 
 endef
+OTHERS  := PYTHON VENV METHOD MAX_JOBS FLASH_ATTN_CUDA_ARCHS
+$(foreach name,$(filter-out $(WRITTEN) $(OTHERS),$(.VARIABLES)),$(if $(findstring command line,$(origin $(name))),\
+  $(error $(name) is no variable of this Makefile; `make help` names those that there are)))
 $(foreach name,$(WRITTEN),$(if $(findstring $(newline),$(value $(name))),$(error $(name) holds a line break; give it in one line)))
 quote    = '$(subst ','\'',$(1))'
 # An option without a value is on unless it is 0.
@@ -52,7 +55,8 @@ RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(
 help: ## This list
 	@echo "make TARGET [MODEL=NAME] [RESULTS=DIR]"
 	@echo "  MODEL is a base model: tiny, smollm2, llama2-7b, llama2-13b, or a checkpoint of your own."
-	@echo "  RESULTS is a folder of records (default: results/, and build/own/results/ for your own model)."
+	@echo "  RESULTS is a folder of records: by default results/, and for a model of your own build/own/results/;"
+	@echo "  of rerun and ablations build/rerun/MODEL/results/. What is rendered goes beside it."
 	@awk '/^##@ /{print "\n" substr($$0, 5)} \
 	  /^[a-z_-]+:.*## /{name = $$0; sub(/:.*/, "", name); sub(/^[^#]*## /, ""); printf "  %-29s%s\n", name, $$0} \
 	  /^##   /{print "      " substr($$0, 6)}' $(MAKEFILE_LIST)
@@ -70,6 +74,7 @@ help: ## This list
 reproduce: env ## Render everything, audit the paper, verify a part
 	@$(MAKE) --no-print-directory -j2 -O tables figures
 	@$(MAKE) --no-print-directory pages audit verify report
+	@git diff --quiet && echo "Every table, figure and page is the committed one." || git diff --stat || true
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 lint: env ## Check style, format (ruff) and types (mypy)
@@ -86,7 +91,7 @@ env: $(VENV)/.installed ## Create .venv with the pinned packages
 $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: Python 3.11 or newer is needed; name one with make PYTHON=python3.12 ..."; exit 2; }
-	@echo "installing the pinned packages into $(VENV) (a few minutes) ..."
+	@echo "installing the pinned packages into $(VENV) (5 minutes or more, without a word) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-data.lock

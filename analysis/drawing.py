@@ -80,7 +80,10 @@ def place(kind: str, name: str, measured: Results) -> Path:
 def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     """The command line of tables or figures: draw those that it names, of one or every model.
 
-    A line for each model says what is left out for want of records, and of the first, why.
+    A line for each model says what is left out for want of records.
+
+    Raises:
+        NotMeasured: no record of any of those that were named.
 
     Args:
         kind: "tables" or "figures".
@@ -99,24 +102,24 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     names = arguments.names or list(listed)
     model, folder = results.chosen(arguments.model, arguments.results)
     drawn = False
-    left_out: dict[str, dict[str, NotMeasured]] = {}
+    left_out: dict[str, list[str]] = {}
     for each in models(folder, model):
         measured = Results.of(each, folder)
         for name in names:
             try:
                 files, text = draw(name, measured)
             except NotMeasured as error:
-                left_out.setdefault(each, {})[name] = error
+                left_out.setdefault(each, []).append(name)
+                missing = error
                 continue
             drawn = True
             if arguments.names:
                 print(text)
             print(*map(os.path.relpath, files), sep="\n", flush=True)
-    for each, missing in left_out.items():
-        first = next(iter(missing.values()))
-        if arguments.names and not drawn:
-            raise first
-        print(f"left out of {each}: {', '.join(missing)}; {first}")
+    if arguments.names and not drawn:
+        raise missing
+    for each, without in left_out.items():
+        print(f"{each} has no records for {', '.join(without)}")
 
 
 def models(folder: Path, model: str | None = None) -> list[str]:

@@ -81,11 +81,13 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
         difference = largest_difference(records.read(measured / name), records.read(results / name))
         differing += difference > tolerance
         print(f"{difference:12.1e}  {name}")
-    verdict = f"{differing} of them DIFFER from" if differing else "all agree with"
+    verdict = f"{differing} DIFFER from" if differing else "all agree with"
     print(
-        f"{len(known)} records, {len(names) - len(known)} others; {verdict} the committed ones "
-        f"(tolerance {tolerance:g})."
+        f"Of {len(known)} records that were measured, {verdict} the committed ones to within "
+        f"{tolerance:g}."
     )
+    if others := len(names) - len(known):
+        print(f"{others} have no counterpart there.")
     return differing
 
 

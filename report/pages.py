@@ -165,6 +165,7 @@ def held(tested: list) -> dict[str, dict[str, list[str]]]:
             if all(each.verdict.startswith("holds") for each in statements):
                 first = statements[0]
                 difference = number(first.number.mean, first.digits, first.signed)
+                difference += f" {first.unit}"
                 by_claim.setdefault(one["claim"].text, {}).setdefault(rival, []).append(difference)
     return by_claim
 

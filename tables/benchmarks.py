@@ -31,6 +31,7 @@ def longbench_e(results: Results) -> Table:
     """Table 1: LongBench-E, mean over its tasks by length."""
     caption = (
         f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. "
+        "A prompt that exceeds L' loses its middle, so the original has a row for each s. "
         "A miniature is generated (tools/tiny/miniature) and cannot be compared with the "
         "benchmark. Best in bold."
     )

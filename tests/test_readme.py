@@ -36,7 +36,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
     parts = [part for token in tokens(page) for part in token.children or ()]
     for link in filter(None, (part.attrGet("href") or part.attrGet("src") for part in parts)):
         target, _, heading = link.partition("#")
-        file = (page.parent / target).resolve() if target else page
+        file = (page.parent / unquote(target)).resolve() if target else page
         there = file.exists() and (not heading or unquote(heading) in headings(file))
         assert there or link.startswith("https://"), link
 

@@ -75,7 +75,7 @@ CLAIMS = (
     ),
     Claim(
         key="perplexity",
-        text="DPRoPE has the least perplexity at L'",
+        text="Untrained, DPRoPE has the least perplexity at L'",
         where="appendix B.2",
         takes=_BOOKS,
         states=statements.least_loss,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core import SYMBOLS, files, rope
-from core.errors import InputError, NonFiniteError, in_one_line
+from core.errors import InputError, NonFiniteError, in_one_line, meant
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 _MOST = 10**12  # tokens, steps or samples, more than any machine measures
@@ -33,6 +33,9 @@ class Parser(argparse.ArgumentParser):
     """
 
     def error(self, message: str) -> None:
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        if unknown:
+            message += meant(words.split()[0], self._option_string_actions)
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
     def parse_known_args(self, args=None, namespace=None):

@@ -10,10 +10,11 @@ from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.beyond.loss_by_position import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
-from analysis.scores import Score
+from analysis.scores import Score, over_texts
 from analysis.settings import Setting
 from core.errors import InputError
 from experiments import best
+from experiments.kit import records
 from experiments.kit.records import BEYOND, ROOT
 from report import model_view
 from report.model_view import BASELINE, find
@@ -33,8 +34,10 @@ class View(model_view.View):
         return super().offered() | {
             "best": self.best,
             "by_training": self.by_training,
+            "cost": self.cost,
             "decision": self.decision,
             "fine_tuned": self.fine_tuned,
+            "fine_tuned_without": self.fine_tuned_without,
             "fine_tuning": self.fine_tuning,
             "gained": self.gained,
             "loss": self.loss,
@@ -110,6 +113,30 @@ class View(model_view.View):
         if not {name, than} <= self._fine_tuned.keys():
             return None
         return loss_by_position.gap(self._fine_tuned[name], self._fine_tuned[than], where)
+
+    def fine_tuned_without(self, text: str, name: str) -> Score:
+        """:meth:`fine_tuned` beyond L, without one of the texts.
+
+        Raises:
+            InputError: it is none of them.
+        """
+        row = self._fine_tuned[name]
+        titles = np.unique(loss_by_position.texts(row.first))
+        if text not in titles:
+            raise InputError(f"{text!r} is none of the texts; change the page's template.")
+        gaps = np.array(self.fine_tuned(name).texts)
+        return over_texts([gaps[titles != text]])
+
+    def cost(self, name: str) -> str:
+        """The records of a fine-tuned row, each with the hours that it took."""
+        shown = []
+        for run in self._fine_tuned[name].runs:
+            source = run.run["model"]["source"]
+            trained = records.path(self.results.folder, self.results.name, "finetune", source)
+            for what, file in (("training", trained), ("losses", run.path)):
+                hours = records.read(file)["environment"]["seconds"] / 3600
+                shown.append(f"[{what}]({self.to(file)}) {hours:.1f} h")
+        return ", ".join(shown)
 
     def by_training(self, name: str, where: str = BEYOND_L) -> Score:
         """What fine-tuning changed of a row's loss on these texts."""
