@@ -18,9 +18,7 @@ import os
 import pickle
 import sys
 from pathlib import Path
-from unittest import mock
 
-import gguf
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
@@ -491,19 +489,15 @@ class Checkpoint:
             }
         elif not self.on_hub:
             tensors(Path(self.source))  # refuses what is no weights, as an export does
-        # transformers would build the same map of names for each module of a GGUF file, which takes
-        # most of the time.
-        names = functools.cache(gguf.get_tensor_name_map)
         try:
-            with mock.patch.object(gguf, "get_tensor_name_map", names):
-                model, info = AutoModelForCausalLM.from_pretrained(
-                    self.source,
-                    dtype=getattr(torch, dtype),
-                    trust_remote_code=False,
-                    output_loading_info=True,
-                    ignore_mismatched_sizes=True,  # refused below, with the tensor's name
-                    **arguments,
-                )
+            model, info = AutoModelForCausalLM.from_pretrained(
+                self.source,
+                dtype=getattr(torch, dtype),
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, with the tensor's name
+                **arguments,
+            )
         except (MemoryError, torch.OutOfMemoryError):
             raise
         except Exception as error:  # a broken checkpoint makes the libraries raise anything
