@@ -129,7 +129,7 @@ def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
 def _fingerprint(setting: Setting, geometry: RopeGeometry) -> str | None:
     """What two settings that make the same model have in common; None if the input decides it."""
     scaling = setting.scaling(geometry)
-    return scaling and fingerprint(scaling)
+    return None if scaling is None else fingerprint(scaling)
 
 
 def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:

@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 from core import rope
 from core.discovery import later
-from core.errors import InputError
+from core.errors import InputError, check_choice
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from experiments import base_models
 from experiments.base_models.model import BaseModel, papers_n_hat
-from experiments.kit import command_line, texts
+from experiments.kit import command_line, records, texts
 from experiments.suites.suite import Setting, flags
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.best")
     base_models.add_argument(parser, required=True)
+    wanted = "rank these methods alone (default: all that need no training)"
+    command_line.option(parser, "--method", str, "NAME", wanted, several=True)
     command_line.add_factor_argument(parser)
     command_line.add_dtype_argument(parser)
     texts.add_arguments(parser)
@@ -53,20 +55,32 @@ def main() -> None:
             f"{name} was fine-tuned to fit {base.training['run']['method']}; give the model before."
         )
     books = texts.chosen(arguments)
-    settings = expressible(base, factor)
+    settings = expressible(base, factor, arguments.method)
     context_length = base.context_length
     length = round(context_length * factor)
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
     model = base.load(base.chosen_dtype(arguments.dtype))
-    rows = []
-    for method, options in tqdm(settings, unit="method"):
-        extend.extend(model, method, factor, **options)
-        losses = np.stack([perplexity.position_losses(model, ids, length) for ids in tokens])
-        within = losses[:, :context_length].mean(axis=1)
-        beyond = losses[:, context_length:].mean(axis=1)
-        rows.append({"setting": (method, options), "within": within, "beyond": beyond})
+    rows: list[dict] = []
+    count = len(settings) * len(tokens)
+    description = f"{len(settings)} methods, texts of {length:,} tokens"
+    with tqdm(total=count, unit="text", desc=description) as bar:
+        try:
+            for method, options in settings:
+                extend.extend(model, method, factor, **options)
+                losses = []
+                for ids in tokens:
+                    losses.append(perplexity.position_losses(model, ids, length))
+                    bar.update()
+                within = np.array([of_text[:context_length].mean() for of_text in losses])
+                beyond = np.array([of_text[context_length:].mean() for of_text in losses])
+                rows.append({"setting": (method, options), "within": within, "beyond": beyond})
+        except KeyboardInterrupt as stop:
+            if rows:
+                print(f"\n{table(ranked(rows))}")
+                stop.add_note("the methods above are those that were scored")
+            raise
     rows = ranked(rows)
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
@@ -75,21 +89,39 @@ def main() -> None:
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
-def expressible(base: Checkpoint, factor: float) -> list[Setting]:
-    """Every setting that needs no training and that the model's configuration can express."""
+def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None) -> list[Setting]:
+    """Every setting that needs no training and that the model's configuration can express; of those
+    that make the same model the first.
+
+    Args:
+        wanted: the names of the methods; None for all.
+
+    Raises:
+        InputError: the factor adds no token, or one of these methods is none that can be ranked.
+    """
     geometry = base.geometry
-    rope.scale(geometry, rope.ORIGINAL, factor)  # refuses a factor that adds no token
+    rope.scale(geometry, rope.ORIGINAL, factor)
+    every = BaseModel("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor)
+    for name in wanted or ():
+        check_choice(name, "method that needs no training", {method for method, _ in every})
     model = rotation.skeleton(base.config)
-    settings = []
-    for method, options in BaseModel(
-        "", base.name, geometry, n_hat=papers_n_hat(geometry)
-    ).comparison(factor):
-        try:
-            extend.extend(model, method, factor, **options)
-            settings.append((method, options))
-        except InputError as error:
-            print(f"note: {method} is left out: {error}", file=sys.stderr)
-    return settings
+    settings: dict[str, Setting] = {}
+    for method, options in every:
+        if wanted and method not in wanted:
+            continue
+        reason = None
+        made = records.fingerprint(rope.scale(geometry, method, factor, **options))
+        if made in settings:
+            reason = f"it makes the same model as {command_line.in_words(*settings[made])}"
+        else:
+            try:
+                extend.extend(model, method, factor, **options)
+                settings[made] = (method, options)
+            except InputError as error:
+                reason = str(error)
+        if reason:
+            print(f"note: {method} is left out: {reason}", file=sys.stderr)
+    return list(settings.values())
 
 
 def ranked(rows: Sequence[dict]) -> list[dict]:

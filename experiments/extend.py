@@ -37,7 +37,7 @@ checkpoint = later("experiments.kit.checkpoint")
 def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.extend")
     base_models.add_argument(parser, required=True)
-    command_line.add_method_arguments(parser, method=rope.PROPOSED)
+    command_line.add_method_arguments(parser)
     output = "write the extended model here; must not exist"
     command_line.option(parser, "--output", command_line.directory, "DIR", output)
     arguments = parser.parse_args()
@@ -46,6 +46,7 @@ def main() -> None:
     options = rope.changed_options(method, command_line.given_options(arguments))
     setting = f"{command_line.in_words(method, options)}, s = {factor:g}"
     if arguments.output:
+        rope.check_fixed(method)
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
         written = extended_gguf(arguments, method, factor, **options)
@@ -57,17 +58,17 @@ def main() -> None:
     source = base.snapshot() if arguments.output and not in_memory else None
     if source:
         extension.check_checkpoint(source, arguments.output)
-    length = f"L = {geometry.context_length:,} tokens"
-    if hasattr(configuration.text_config(base.config), configuration.EXTENSION):
-        print(f"note: it was extended before; this starts anew from its first {length}.")
-    if geometry.frequencies is not None:
-        print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
     scaling = scale(geometry, method, factor, **options)
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
         print("without a copy:", card.commands(base.source, base.config, extended), "", sep="\n")
+    length = f"L = {geometry.context_length:,} tokens"
+    if hasattr(configuration.text_config(base.config), configuration.EXTENSION):
+        print(f"note: it was extended before; this starts anew from its first {length}.")
+    if geometry.frequencies is not None:
+        print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     print(setting)
     print(decision_table(geometry, scaling, factor, **counted))
     if source:

@@ -87,7 +87,7 @@ def _measure_all(chains: Mapping[int, Chain], suite: Suite, command: Command, wo
     """Measure the chains in processes of their own; print what was skipped."""
     logs = suite.output / "logs"
     with files.lock(suite.output):
-        print(estimate(chains.values(), suite, workers), flush=True)
+        print(f"{estimate(chains.values(), suite, workers)}; logs in {logs}", flush=True)
         skipped = run(chains, command, logs, workers)
     for line in dict.fromkeys(skipped):
         print(line)

@@ -11,6 +11,7 @@ method suits a model.
 
 import importlib
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 __all__ = ["export", "extend", "extend_checkpoint", "methods"]
@@ -21,8 +22,9 @@ dprope best           which of them suits a model: its loss on your texts under 
 dprope extend         write an extended checkpoint, or print the lines that serve it without a copy
 dprope disturbance    how far each method moves a model's angles
 
-dprope COMMAND --help explains the options."""
+dprope COMMAND --help explains its options, and dprope extend --help-methods those of methods."""
 _SCRIPTS = "best", "disturbance", "extend"
+_COMMANDS = *_SCRIPTS, "methods", "--help", "--version"
 
 
 def methods() -> dict[str, str]:
@@ -54,13 +56,29 @@ def main() -> None:
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
             importlib.import_module(f"experiments.{name}").main()
-        elif sys.argv[1:] == ["methods"]:
-            for method, about in methods().items():
-                print(f"{method:20} {about}")
-        elif name in ("-h", "--help"):
+        elif name == "methods":
+            sys.argv[:2] = ["dprope methods"]
+            text = "What the methods are called and what they do, with their options."
+            command_line.parser(text, prog="dprope methods").parse_args()
+            _print_methods()
+        elif name in ("-h", "--help", "help"):
             print(_USAGE)
+        elif name == "--version":
+            print(version("dprope"))
         else:
-            words = " ".join(sys.argv[1:])
-            raise command_line.UsageError(f"there is no command {words!r}; see dprope --help.")
+            errors = importlib.import_module("core.errors")
+            errors.check_choice(name, "command", _COMMANDS)
 
     command_line.run(handed_over)
+
+
+def _print_methods() -> None:
+    """Each method with its options, and what it needs."""
+    rope = importlib.import_module(f"{__name__}.core.rope")
+    for method in rope.METHODS.values():
+        needs = [f"needs --{option}" for option in method.needs]
+        needs += ["needs training"] if method.start else []
+        needs += ["each prompt by its length, so it is not exported"] if method.by_length else []
+        print(f"{method.name:20} {'; '.join([method.about, *needs])}")
+        if options := rope.method_options(method.name):
+            print(" " * 20, *(f"--{option.replace('_', '-')}" for option in options))

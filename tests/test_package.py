@@ -117,9 +117,10 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(insta
     assert status == 0 and "python -m" not in output, output
     extending = line.replace("DIR", "extended").split()[1:]
     assert command(*extending)[0] == 0 and (installed / "extended" / "config.json").is_file()
-    for words in (["perplexity"], ["methods", "yarn"]):
-        status, output = command(*words)
-        assert status == 2 and f"there is no command '{' '.join(words)}'" in output
+    status, output = command("extned")
+    assert status == 2 and "unknown command 'extned' (did you mean 'extend'?)" in output
+    status, output = command("methods", "yarn")
+    assert status == 2 and "unrecognized arguments: yarn" in output
 
     (metadata,) = installed.glob("dprope-*.dist-info/METADATA")
     fields = Parser().parsestr(metadata.read_text())

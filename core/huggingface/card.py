@@ -57,16 +57,21 @@ Its licence is that of the base model, whose own card is `README.base.md` if it 
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
 not by a cast afterwards. Give an engine the length: `vllm serve . --max-model-len {longer}`.
+Keys that transformers may call unrecognized, `short_mscale` and `long_mscale`, are read by engines.
+Short prompts are answered differently, too: try some of your own before you serve it.
+{commands}
+An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
+warning. The converters of llama.cpp and Ollama drop a factor for each pair.
+To check one, compare its loss on a text of L' tokens with that of transformers.
+"""
 
+
+_COMMANDS = """
 Without a copy, engines serve {base}'s own files so:
 
 ```sh
 {commands}
 ```
-
-An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
-warning. The converters of llama.cpp and Ollama drop a factor for each pair.
-To check one, compare its loss on a text of L' tokens with that of transformers.
 """
 
 
@@ -197,9 +202,9 @@ def write(
         weights="those of the base model, unchanged"
         if unextended
         else "those of the model in memory",
-        commands=commands(name, unextended, config)
+        commands=_COMMANDS.format(base=name, commands=commands(name, unextended, config))
         if unextended
-        else "# not so: its weights may be others",
+        else "",
     )
     card.write_text(content, encoding="utf-8")
 
@@ -262,8 +267,8 @@ def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
     if architecture is None or {kind, rope_parameters(before)["rope_type"]} - _FLAGS:
         if config.model_type in _DIVISORS and "scaled" not in getattr(config, EXTENSION):
             return (
-                "# Its flags cannot say this; extend a GGUF file that was made without scaling "
-                "(python -m experiments.extend --model FILE.gguf --output NEW.gguf)."
+                "# Its flags cannot say this; convert the checkpoint without scaling, and extend "
+                "that file alike (dprope extend --model FILE.gguf … --output NEW.gguf)."
             )
         return "# llama.cpp cannot serve this."
     flags = ["-c", longer, "--rope-freq-base", parameters["rope_theta"]]

@@ -16,7 +16,6 @@ import importlib.util
 import json
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import torch
@@ -213,16 +212,22 @@ class Checkpoint:
 
     def _directory(self) -> Path:
         """The directory of its config.json, of the hub's cache if it is on the hub."""
-        try:
-            return Path(cached_file(self.source, "config.json", **self.pin)).parent
-        except Exception as error:  # a name that is none makes the libraries raise anything
+        folder = Path(self.source)
+        if self.on_hub:
+            try:
+                return Path(cached_file(self.source, "config.json", **self.pin)).parent
+            except Exception as error:  # a name that is none makes the libraries raise anything
+                raise InputError(
+                    f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}; give a "
+                    "directory with config.json and weights, a name on the Hugging Face hub, or "
+                    f"one of {', '.join(base_models.MODELS)} ({hub.reason(error)})."
+                ) from error
+        if not (folder / "config.json").is_file():
             raise InputError(
-                f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}: give a "
-                f"directory with "
-                f"config.json and weights, a name on the Hugging Face hub, or one of "
-                f"{', '.join(base_models.MODELS)} "
-                f"({hub.reason(error) if self.on_hub else in_one_line(error)})"
-            ) from error
+                f"{folder} is no directory that holds a config.json; give one with that and weights"
+                f"{f', or work in a checkout, which has {self.name}' if self.model else ''}."
+            )
+        return folder
 
     @property
     def architecture(self) -> PreTrainedConfig:
@@ -336,8 +341,7 @@ class Checkpoint:
         return weight_hashes(Path(self.source))
 
     def _exported(self) -> Checkpoint | None:
-        """The base model whose export by a method without training is evaluated; a note if there is
-        one of its RoPE and no other."""
+        """The base model whose export by a method without training is evaluated, or None."""
         file = Path(self.name) / "config.json"
         if not (self.as_it_is and file.is_file() and self.extends and self.extension):
             return None
@@ -348,12 +352,6 @@ class Checkpoint:
             with contextlib.suppress(InputError):  # also if its package is missing
                 if base._hashes == self._hashes and base._with(self.extension) == self._content():
                     return base
-        if alike:
-            print(
-                f"note: {self.name} is not {' or '.join(alike)} with another RoPE alone; its "
-                "records are of a model of its own.",
-                file=sys.stderr,
-            )
         return None
 
     def _with(self, extension: dict) -> dict[str, str]:

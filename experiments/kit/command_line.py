@@ -4,6 +4,7 @@ errors."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import math
 import os
@@ -120,14 +121,16 @@ def parser(module_doc: str, prog: str | None = None, **arguments) -> Parser:
 
 def number(text: str) -> float:
     """A finite number above 0."""
-    value = float(text)
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
-    return value
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if math.isfinite(value) and value > 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a finite number above 0")
 
 
 def factor(text: str) -> float:
-    """A scaling factor; a whole one becomes an int, so that 2 and 2.0 name the same run."""
+    """A scaling factor, such as 2; a whole one becomes an int, so that 2 and 2.0 name the same
+    run."""
     value = number(text)
     return int(value) if value.is_integer() else value
 
@@ -184,15 +187,13 @@ def directory(text: str) -> Path:
     return path(text)
 
 
-def add_method_arguments(
-    to: argparse.ArgumentParser, method: str | None = None, several: str = ""
-) -> None:
+def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have
     them.
 
     Args:
-        method: the default where one method is taken.
-        several: where several methods are taken, the words for the default.
+        several: where several methods are taken, the words for the default; one must be given
+            otherwise.
     """
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
     names = ", ".join(rope.METHODS)
@@ -204,7 +205,7 @@ def add_method_arguments(
             help=f"one or more of {names} (default: {several})",
         )
     else:
-        to.add_argument("--method", default=method, help=f"one of {names}")
+        to.add_argument("--method", required=True, metavar="NAME", help=f"one of {names}")
     add_factor_argument(to)
     of_methods = rope.all_options()
     lines = []

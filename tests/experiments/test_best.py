@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from core import rope
 from core.extend import extend
+from core.geometry import RopeGeometry
 from experiments.best import ranked, verdict
 from tests.models import byte_tokenizer, checkpoint, token_losses
 
@@ -39,9 +40,14 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
         r"^(\S+)(?: \((?:n̂ = (\d+)|t = 0)\))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
     )
     ready = {name for name, method in rope.METHODS.items() if method.ready}
-    assert {method for method, *_ in rows} == ready and len(rows) == len(
-        ready
-    ) + 1  # DPRoPE at t = 0 and at n̂
+    geometry = RopeGeometry(16, 10000.0, L)
+    settings = [(name, {}) for name in ready] + [(rope.PROPOSED, {"n_hat": 10})]  # 5/8 of 16
+    different = {
+        (scaled.inv_freq.tobytes(), scaled.attention_factor)
+        for scaled in (rope.scale(geometry, name, 2, **options) for name, options in settings)
+    }
+    assert len(rows) == len(different) == len(settings) - err.count("makes the same model as")
+    assert {method for method, *_ in rows} <= ready
     assert [beyond for *_, beyond in rows] == sorted(beyond for *_, beyond in rows)
     for method, n_hat, *printed in rows[:2] + rows[-2:]:
         losses = plain(inputs / "model", books, method, **({"n_hat": int(n_hat)} if n_hat else {}))

@@ -69,7 +69,7 @@ def test_help_names_every_option_of_a_method_and_help_methods_explains_it(done, 
 def test_underscores_in_the_name_of_an_option_are_hyphens():
     parser = command_line.parser("")
     command_line.add_method_arguments(parser)
-    arguments = parser.parse_args(["--n_hat=4", "--file", "a_b"])
+    arguments = parser.parse_args(["--method=pi", "--n_hat=4", "--file", "a_b"])
     assert (arguments.n_hat, arguments.file) == (4, "a_b")
 
 

@@ -24,15 +24,22 @@ def loads_nothing(monkeypatch):
 
 def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
     status, out, _ = call(
-        "extend", "--model", model, "--factor", 2, "--n-hat", 6, "--output", tmp_path / "out"
+        "extend --method dprope --model",
+        model,
+        "--factor",
+        2,
+        "--n-hat",
+        6,
+        "--output",
+        tmp_path / "out",
     )
     assert status == 0
     geometry = RopeGeometry(16, 10000.0, 128)
     interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
     chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
-    first, _, *lines = out.splitlines()
-    rows = [line.split() for line in lines[:8]]
-    assert first == "dprope (n̂ = 6), s = 2"
+    lines = out.splitlines()
+    begin = lines.index("dprope (n̂ = 6), s = 2") + 2
+    rows = [line.split() for line in lines[begin : begin + 8]]
     for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
         assert int(pair) == i
         assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)
@@ -52,7 +59,7 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, mon
     monkeypatch.setattr(Checkpoint, "config", random_model().config)
     monkeypatch.setattr(Checkpoint, "load", lambda self: random_model())
     monkeypatch.setattr(Checkpoint, "stock_tokenizer", lambda self: byte_tokenizer())
-    status, _, err = call("extend", "--model", model, "--output", tmp_path / "out")
+    status, _, err = call("extend --method dprope --model", model, "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
@@ -61,8 +68,8 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, mon
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{model} --output {model}/out", ""),
-        ("{model} --output {model}", "exists already; give a new path"),
+        ("{model} --method pi --output {model}/out", ""),
+        ("{model} --method pi --output {model}", "exists already; give a new path"),
         ("{model} --method clex --output {out}", "finetune --model MODEL --method clex"),
     ],
 )
@@ -81,4 +88,6 @@ def test_a_length_that_yarn_reaches_is_said(call, tmp_path, loads_nothing):
     yarn |= {"original_max_position_embeddings": 128}
     model = checkpoint(tmp_path / "model", max_position_embeddings=160, rope_parameters=yarn)
     status, out, _ = call("extend", "--model", model, "--method", "pi")
-    assert status == 0 and {"yarn", "512"} <= set(re.findall(r"\w+", out.splitlines()[0]))
+    assert status == 0 and {"yarn", "512"} <= set(
+        re.findall(r"\w+", re.search("^note: .*", out, re.MULTILINE)[0])
+    )

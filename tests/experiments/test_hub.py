@@ -117,14 +117,14 @@ def test_what_is_not_there_is_one_sentence_with_and_without_an_output(
     served, refusal, tmp_path, name
 ):
     served.busy = "models/someone/busy"
-    said = refusal("extend --model", name)
-    assert said == refusal("extend --model", name, "--output", tmp_path / "out")
+    said = refusal("extend --method pi --model", name)
+    assert said == refusal("extend --method pi --model", name, "--output", tmp_path / "out")
     assert ("too busy" in said) == (name == "someone/busy")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_model_of_the_hub_is_extended(done, tmp_path):
-    done("extend --model", OWN, "--output", tmp_path / "out")
+    done("extend --method pi --model", OWN, "--output", tmp_path / "out")
     assert (tmp_path / "out" / "model.safetensors.index.json").is_file()
 
 

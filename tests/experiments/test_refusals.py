@@ -89,10 +89,10 @@ LINES = """
     records below a file: passkey --model {model} --results text.txt/x
     records to a loop of links: passkey --model {model} --results loop
     records to an unset variable: passkey --model {model} --results {unset}
-    a model to a file: extend --model {model} --output text.txt
-    a model below a file: extend --model {model} --output text.txt/x
-    a model to a loop of links: extend --model {model} --output loop
-    a model to an unset variable: extend --model {model} --output {unset}
+    a model to a file: extend --method pi --model {model} --output text.txt
+    a model below a file: extend --method pi --model {model} --output text.txt/x
+    a model to a loop of links: extend --method pi --model {model} --output loop
+    a model to an unset variable: extend --method pi --model {model} --output {unset}
 """
 ROWS = dict(line.strip().split(": ", 1) for line in LINES.splitlines() if line)
 
@@ -229,7 +229,9 @@ def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):
 def test_a_terminal_that_knows_ascii_only(good, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
-    monkeypatch.setattr(sys, "argv", ["extend", "--model", str(good), "--n-hat", "6"])
+    monkeypatch.setattr(
+        sys, "argv", ["extend", "--model", str(good), "--method", "dprope", "--n-hat", "6"]
+    )
     command_line.run(importlib.import_module("experiments.extend").main)
     assert b"\\u0302" in out.getvalue()  # of n̂
 
@@ -251,7 +253,7 @@ def test_a_reader_that_has_seen_enough(good):
     def work():
         os.dup2(write, 1)
         sys.stdout = os.fdopen(1, "w", closefd=False)
-        sys.argv = ["extend", "--model", str(good), "--n-hat", "6"]
+        sys.argv = ["extend", "--model", str(good), "--method", "dprope", "--n-hat", "6"]
         command_line.run(importlib.import_module("experiments.extend").main)
 
     assert processes.wait(processes.fork(work)) == 0

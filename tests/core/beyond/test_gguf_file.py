@@ -161,7 +161,7 @@ def test_what_is_advised_for_llama_cpp_can_be_done(tmp_path, architecture, metho
     before = random_model(f"{architecture}Config").config
     extended = extend(skeleton(before), method, 2).config
     line = commands("D", before, extended).split("\n")[-1]
-    assert line.startswith("#") and ("experiments.extend" in line) == advised
+    assert line.startswith("#") and ("dprope extend" in line) == advised
     if advised:
         file = write(tmp_path / "a.gguf", architecture.lower())
         extend_gguf(file, tmp_path / "b.gguf", method, 2)
