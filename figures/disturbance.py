@@ -24,9 +24,9 @@ def disturbance_longbench_e(results: Results) -> Figure:
     """Figure 5: LongBench-E against disturbance.
 
     If less disturbance extended a model better, points would fall from the upper left to the lower
-    right. Above: DPRoPE at the n̂ over each point; n̂ falls as t rises. Below: the same beside other
-    methods. Left: what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances
-    that are computed here. Right: ours, with 95 % intervals.
+    right. Above: DPRoPE by n̂, which falls as t rises. Below: the same beside other methods. Left:
+    what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances that are computed
+    here. Right: ours, with 95 % intervals.
 
     Raises:
         NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
@@ -37,7 +37,9 @@ def disturbance_longbench_e(results: Results) -> Figure:
     for (above, below), (title, points) in zip(panels.T, shown.items()):
         by_n_hat = {setting: point for setting, point in points.items() if not setting.plain()}
         _draw_points(above, by_n_hat)
-        _name_above(above, {str(each.option("n_hat")): by_n_hat[each] for each in by_n_hat})
+        from_left = sorted(by_n_hat, key=lambda setting: by_n_hat[setting][0])
+        names = ", ".join(str(setting.option("n_hat")) for setting in from_left)
+        above.set_xlabel(f"n̂, from the left: {names}")
         _draw_points(below, points)
         above.set_title(title, loc="left")
         below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
@@ -135,21 +137,6 @@ def _draw_points(axes: Axes, points: Points) -> None:
             capsize=1.5,
         )
     axes.margins(0.15)
-
-
-def _name_above(axes: Axes, points: dict[str, tuple[float, Score]]) -> None:
-    """Names in a row above the points, each with a line to its own."""
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.15 * (high - low))
-    to_fraction = axes.transData - axes.transAxes
-    names = sorted(points, key=lambda name: points[name][0])
-    ends = {name: (points[name][0], points[name][1].mean) for name in names}
-    wanted = [to_fraction.transform(ends[name])[0] - 0.05 for name in names]
-    line = {"arrowstyle": "-", "linewidth": 0.5, "color": "#888888", "relpos": (0.5, 0)}
-    for name, place in zip(names, style.apart(wanted, [0.07] * len(names), most=1.0)):
-        look = {"ha": "center", "va": "bottom", "fontsize": 6.5, "arrowprops": line, "zorder": 1}
-        axes.annotate(name, ends[name], (place, 0.93), textcoords="axes fraction", **look)
-    axes.annotate("n̂", (0.01, 0.93), xycoords="axes fraction", va="bottom", fontsize=6.5)
 
 
 def _by_pair(results: Results, names: dict[str, str]) -> Figure:

@@ -23,7 +23,7 @@ from core import files, rope
 from experiments.kit import command_line
 from experiments.kit.records import ROOT
 from tables.kit import latex, markdown
-from tables.kit.table import NONE, Block, Cell, Table, sentence_case
+from tables.kit.table import Block, Cell, Table
 
 RULE = (
     "A sentence is recomputed from the printed averages against every method that it names or, "
@@ -38,7 +38,6 @@ _SEVEN = "LLaMA2-7B"
 _THIRTEEN = "LLaMA2-13B"
 _EXISTING = published.rivals("perplexity")  # “existing methods” are PI, YaRN and CLEX
 _CLEX = _EXISTING[-1]
-_ALL = (*_EXISTING, rope.ORIGINAL)
 _UNITS = {
     "points": lambda own, other: own - other,
     "% more": lambda own, other: 100 * (own / other - 1),
@@ -342,33 +341,6 @@ def build(checked: list[Difference | None]) -> Table:
     header = ("Kind", "What is printed", "By the tables", "Why")
     rows = tuple(tuple(map(Cell, difference)) for difference in wrong)
     return Table("audit", caption, (Block("", header, rows),), words=True)
-
-
-def compared() -> Table:
-    """What each sentence that compares methods gives against each method of its table."""
-    rows = []
-    for sentence in sentences():
-        runs = against_each(sentence)
-        cells = [
-            Cell(f"{sentence.where}: {sentence.what} ({sentence.metric})"),
-            Cell(sentence.printed),
-        ]
-        for method in _ALL:
-            text = NONE
-            if method in runs:
-                text = _number(sentence, runs[method][1], 2)
-            covered = method in runs and method in sentence.covers.split()
-            cells.append(Cell(text, bold=covered))
-        difference = outcome(sentence)
-        cells.append(Cell(difference[0] if difference else "agrees"))
-        rows.append(tuple(cells))
-    titles = (sentence_case(_title(method)) for method in _ALL)
-    header = ("Sentence", "Printed", *titles, "Outcome")
-    caption = (
-        f"Sentences of the paper that compare methods. {RULE} In bold: the methods that the "
-        f"sentence covers."
-    )
-    return Table("audit_sentences", caption, (Block("", header, tuple(rows)),))
 
 
 def main() -> None:

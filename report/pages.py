@@ -121,7 +121,6 @@ def overall_pages(tested: list) -> Pages:
         "meaning": audit.KINDS,
         "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
-        "compared": markdown.render(audit.compared(), caption=False),
     }
     written = {}
     overall = {TEMPLATES: OVERALL}

@@ -1,12 +1,10 @@
 """What curves of differences of losses share: their axis, and names at their ends."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator
-
-from figures.kit import style
 
 _NAME = 17  # characters of a line of a curve's name
 
@@ -44,7 +42,7 @@ def name_curves(
     # of its lines, as a share of the axes' height
     sizes = [9 * (1 + text.count("\n")) / height for text in texts]
     most = 1 + sizes[-1] / 2 if sizes else 1
-    places = style.apart([heights[name] for name in names], sizes, most)
+    places = apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
         line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0}
         look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
@@ -57,3 +55,21 @@ def name_curves(
             arrowprops=line | {"color": colours[name]},
             **look,
         )
+
+
+def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
+    """Where names stand along an axis so that none hides another, near to where they are wanted.
+
+    Args:
+        wanted: the middle of each, ascending.
+        sizes: how much room each takes.
+        most: where the last one ends at most.
+    """
+    places = list(wanted)
+    for index in range(1, len(places)):
+        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
+        places[index] = max(places[index], least)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], most - sizes[index] / 2)
+        most = places[index] - sizes[index] / 2
+    return places

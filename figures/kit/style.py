@@ -1,7 +1,7 @@
 """What every figure shares: sizes, type, and how a setting is drawn."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -70,24 +70,6 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     axes.annotate(
         name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates
     )
-
-
-def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
-    """Where names stand along an axis so that none hides another, near to where they are wanted.
-
-    Args:
-        wanted: the middle of each, ascending.
-        sizes: how much room each takes.
-        most: where the last one ends at most.
-    """
-    places = list(wanted)
-    for index in range(1, len(places)):
-        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
-        places[index] = max(places[index], least)
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], most - sizes[index] / 2)
-        most = places[index] - sizes[index] / 2
-    return places
 
 
 def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:
