@@ -1,7 +1,10 @@
-"""What results/claims.md says: how each claim came out on each model, and by which numbers."""
+"""What results/claims.md and results/claims.csv say: how each claim came out on each model, and by
+which numbers."""
 
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from analysis import results
 from analysis.claims import CLAIMS
@@ -49,3 +52,33 @@ def _telling(statements: tuple[Statement, ...], verdict: str) -> Statement | Non
             if statement.what == title or statement.what.endswith(f" minus {title}"):
                 return statement
     return same[0] if same else None
+
+
+def table(claims: list[list[Tested]]) -> str:
+    """CSV with a row for each claim and model: the number that tells most, its interval or its
+    texts, the outcome."""
+    rows = []
+    for one in (one for models in claims for one in models):
+        row = {
+            "key": one["claim"].key,
+            "claim": one["claim"].text,
+            "section": one["claim"].where,
+            "outcome": one["verdict"],
+        }
+        if telling := one["telling"]:
+            score = telling.number
+            row |= {
+                "model": one["measured"].name,
+                "measured_on": telling.measured_on,
+                "factor": telling.factor,
+                "metric": telling.metric,
+                "what": telling.what,
+                "mean": score.mean,
+                "low": score.low,
+                "high": score.high,
+                "unit": telling.unit,
+                "paper": telling.papers,
+                "texts": " ".join(f"{value:.6g}" for value in score.texts),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows).to_csv(index=False, float_format="%.6g")

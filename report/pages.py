@@ -69,6 +69,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
         return written
     tested = claims_page.tested(folder)
     written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
 

@@ -31,3 +31,4 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_p
     assert [each.verdict for each in claim["statements"]] == ["holds here", "not tested"]
     assert claim["verdict"] == "not decided here"
     assert claim["telling"].what == "DPRoPE (n̂ = 28) minus YaRN"
+    assert "open_llm" in claims_page.table(tested)

@@ -33,7 +33,7 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     figure.write_bytes(b"")
     written = pages.pages(stranger)
     names = [str(file.relative_to(stranger)) for file in written]
-    assert names == ["mine/README.md", "claims.md", "all.csv"]
+    assert names == ["mine/README.md", "claims.md", "claims.csv", "all.csv"]
     text = written[stranger / "mine" / "README.md"]
     assert "\n# my \\| \\*model\\* \\<b\\>" in text
     assert "linear-ramp" in text.lower() and "10/10" in text
