@@ -77,7 +77,7 @@ def main() -> None:
         model = extension.extend(base.load(), method, factor, **options)
         extension.export(model, arguments.output, base.stock_tokenizer())
     if arguments.output:
-        print(f"\nwritten: {arguments.output}")
+        print(f"\nwritten: {arguments.output}, whose README.md says how to load and serve it")
 
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:

@@ -79,6 +79,6 @@ def _print_methods() -> None:
         needs = [f"needs --{option}" for option in method.needs]
         needs += ["needs training"] if method.start else []
         needs += ["each prompt by its length, so it is not exported"] if method.by_length else []
-        print(f"{method.name:20} {'; '.join([method.about, *needs])}")
+        print(f"{method.name:20} {'; '.join([method.about.rstrip('.'), *needs])}")
         if options := rope.method_options(method.name):
             print(" " * 20, *(f"--{option.replace('_', '-')}" for option in options))

@@ -51,23 +51,26 @@ Its rotary position embedding (RoPE) was scaled by {title}. {about}
 | in `config.json` | RoPE type `{rope_type}`; the method and its settings in `rope_extension` |
 | weights | {weights} |
 
-It was made by a reproduction of
+It was made by the Python package `dprope`, a reproduction of
 [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method is DPRoPE.
-Its licence is that of the base model, whose own card is `README.base.md` if it came with one.
+Its licence is that of the base model{bases}.
 
 Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
 not by a cast afterwards. Give an engine the length: `vllm serve . --max-model-len {longer}`.
-Keys that transformers may call unrecognized, `short_mscale` and `long_mscale`, are read by engines.
 Short prompts are answered differently, too: try some of your own before you serve it.
 {commands}
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
-warning. The converters of llama.cpp and Ollama drop a factor for each pair.
+warning.{of_lists}
 To check one, compare its loss on a text of L' tokens with that of transformers.
 """
 
 
+_OF_LISTS = (
+    " The converters of llama.cpp and Ollama drop the factors of single pairs. Keys that\n"
+    "transformers may call unrecognized, `short_mscale` and `long_mscale`, are read by engines."
+)
 _COMMANDS = """
-Without a copy, engines serve {base}'s own files so:
+Without a copy, engines serve {base}'s own files so, given where these lie:
 
 ```sh
 {commands}
@@ -202,6 +205,8 @@ def write(
         weights="those of the base model, unchanged"
         if unextended
         else "those of the model in memory",
+        bases=f", whose own card is `{BASES}`" if (directory / BASES).exists() else "",
+        of_lists=_OF_LISTS if rope_parameters(text)["rope_type"] == "longrope" else "",
         commands=_COMMANDS.format(base=name, commands=commands(name, unextended, config))
         if unextended
         else "",

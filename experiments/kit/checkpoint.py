@@ -224,7 +224,7 @@ class Checkpoint:
                 ) from error
         if not (folder / "config.json").is_file():
             raise InputError(
-                f"{folder} is no directory that holds a config.json; give one with that and weights"
+                f"{folder} is no directory with a config.json; give that of a checkpoint"
                 f"{f', or work in a checkout, which has {self.name}' if self.model else ''}."
             )
         return folder

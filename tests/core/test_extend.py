@@ -26,6 +26,8 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
         AutoConfig.from_pretrained(model.name_or_path)
     export(model, tmp_path / "export")
     assert AutoConfig.from_pretrained(model.name_or_path).max_position_embeddings == 256
+    files = (tmp_path / "export" / name for name in ("model.safetensors", "config.json"))
+    assert len({file.stat().st_mode for file in files}) == 1  # whoever reads one reads the other
     with pytest.raises(InputError, match="exists already"):
         export(model, tmp_path / "export")
 
