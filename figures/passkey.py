@@ -111,7 +111,7 @@ def _curves(axes: Axes, rows: list[Row], looks: dict, context_length: int) -> No
         )
     style.mark_length(axes, context_length / 1024)
     factor = max(row.setting.factor for row in rows)
-    if factor > 1:
+    if 1 < factor <= lengths.max() * 1024 / context_length:
         style.mark_length(axes, context_length * factor / 1024, "L′")
     axes.set_ylim(-0.05, 1.25)  # the lengths are named above the curves
     axes.set_yticks([0, 0.5, 1])

@@ -17,7 +17,7 @@ import numpy as np
 from core.discovery import later
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
 
@@ -26,7 +26,10 @@ perplexity = later("eval.perplexity")
 
 class LossByPosition(Experiment):
     name = "loss_by_position"
-    unit = "mean loss in nats per token, by position"
+    unit = (
+        "mean loss in nats per token, by position (`make table_loss_by_position` has the intervals "
+        "over books)"
+    )
 
     @staticmethod
     def add_options(parser) -> None:
@@ -69,7 +72,9 @@ class LossByPosition(Experiment):
         return scores(blocks, self.context_length, self.extended_length)
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
-        return records.rows(scores["ranges"])
+        # the record's intervals are over blocks, of which a book has several
+        for each in scores["ranges"]:
+            yield f"tokens {each['start']} to {each['end']}", f"{each['mean']:.4g}"
 
 
 def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> dict:

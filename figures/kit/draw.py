@@ -39,7 +39,10 @@ def figure(name: str, measured: Results) -> Figure:
         InputError: no figure of that name.
     """
     style.use()
-    return drawing.function("figures", name)(measured)
+    drawn = drawing.function("figures", name)(measured)
+    if measured.is_quick:
+        drawn.text(0.99, 0.01, "a sketch", ha="right", va="bottom", color="#BB0000")
+    return drawn
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
