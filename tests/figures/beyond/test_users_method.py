@@ -9,6 +9,7 @@ from experiments.kit.records import RESULTS, content_hash, identity
 from figures import passkey
 from figures.beyond.loss_by_position import loss_by_position
 from figures.beyond.within_and_beyond import within_and_beyond
+from figures.kit import draw
 
 LOSSES = "beyond/loss_by_position"
 
@@ -37,3 +38,7 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     assert "Mine" in {line.get_label() for line in curves}
     names = within_and_beyond(results).axes[0].get_yticklabels()
     assert "Mine" in {name.get_text() for name in names}
+    for parent, sketched in (("whole/results", False), ("a-quick/results", True)):
+        shutil.copytree(folder, tmp_path / parent / "tiny")
+        drawn = draw.figure("passkey", Results.of("tiny", tmp_path / parent))
+        assert ("a sketch" in {text.get_text() for text in drawn.texts}) == sketched
