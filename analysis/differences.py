@@ -211,16 +211,6 @@ class Region:
         far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)
         return min(1.0, 2 * float(stdtr(score.freedom, -far)))
 
-    def excess(self, score: Score) -> float:
-        """How many times a margin the half-width of the 95 % interval is, at a difference of zero.
-
-        Above 1, even a difference of zero would not be shown to lie within the margins. It is 0 if
-        the region is none of two margins around zero.
-        """
-        if score.low is None or not -math.inf < self.low < 0 < self.high < math.inf:
-            return 0.0
-        return max((score.mean - score.low) / -self.low, (score.high - score.mean) / self.high)
-
 
 ABOVE = Region(low=0.0)
 BELOW = Region(high=0.0)

@@ -20,7 +20,6 @@ import jinja2
 from analysis import disturbance, drawing, results
 from analysis.claims.statement import VERDICTS
 from analysis.results import Results
-from analysis.scores import number
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
@@ -112,7 +111,6 @@ def overall_pages(tested: list) -> Pages:
     measured = {each.name: each for each in results.every()}
     names = {
         "outcomes": outcomes(tested),
-        "held": held(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
@@ -146,27 +144,6 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
         )
         if one["measured"]:
             models.append(one["name"] + states.get(one["telling"].measured_on.split(",")[0], ""))
-    return by_claim
-
-
-def held(tested: list) -> dict[str, dict[str, list[str]]]:
-    """By claim and rival, where a claim that does not hold does hold against that rival: the
-    difference on each such model, at the least factor."""
-    by_claim: dict[str, dict[str, list[str]]] = {}
-    for one in (one for claim in tested for one in claim):
-        if not one["verdict"].startswith("does not hold"):
-            continue
-        against: dict[str, list] = {}
-        for statement in one["statements"]:
-            _, minus, rival = statement.what.partition(" minus ")
-            if minus:
-                against.setdefault(rival, []).append(statement)
-        for rival, statements in against.items():
-            if all(each.verdict.startswith("holds") for each in statements):
-                first = statements[0]
-                difference = number(first.number.mean, first.digits, first.signed)
-                difference += f" {first.unit}"
-                by_claim.setdefault(one["claim"].text, {}).setdefault(rival, []).append(difference)
     return by_claim
 
 

@@ -165,21 +165,9 @@ def decided(statements: Iterable[Statement]) -> list[Statement]:
         elif each.region is None:
             with_verdicts.append(replace(each, verdict=NONE))
         else:
-            with_verdicts.append(_decided(each, each.region, next(levels)))
+            verdict = each.region.verdict(each.number, next(levels))
+            with_verdicts.append(replace(each, verdict=verdict))
     return with_verdicts
-
-
-def _decided(statement: Statement, region: Region, level: float) -> Statement:
-    """The statement with its verdict; not tested if its samples could not have shown equality."""
-    verdict = region.verdict(statement.number, level)
-    excess = region.excess(statement.number)
-    if verdict != UNDECIDED or excess <= 1:
-        return replace(statement, verdict=verdict)
-    takes = "more samples"
-    if statement.number.n:
-        needed = float(f"{statement.number.n * excess**2:.2g}")
-        takes = f"about {needed:,.0f} {statement.sample}s"
-    return replace(statement, verdict=NONE, takes=takes)
 
 
 def printed(score: Score, digits: int = 2, *, unit: str = "", signed: bool = False) -> str:

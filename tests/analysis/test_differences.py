@@ -135,17 +135,3 @@ def test_a_verdict_is_what_the_interval_says(region):
 def test_a_number_without_an_interval_decides_nothing(score):
     assert ABOVE.verdict(score) == UNDECIDED
     assert ABOVE.p(score) == 1
-    assert Region(-1.0, 1.0).excess(score) == 0
-
-
-@pytest.mark.parametrize(("low", "high"), [(-0.3, 0.3), (-0.12, 0.22), (-1.0, 0.9)])
-def test_a_margin_is_exceeded_exactly_if_a_difference_of_zero_could_not_hold(low, high):
-    """Over means and half-widths: the same interval around zero is tried."""
-    region = Region(low, high)
-    for half in (0.05, 0.15, 0.25, 0.95, 1.5):
-        for mean in (-2.0, 0.0, 0.1):
-            excess = region.excess(Score(mean, mean - half, mean + half, 100))
-            around_zero = region.verdict(Score(0.0, -half, half, 100))
-            assert (excess > 1) == (around_zero != REPRODUCED)
-            assert excess == pytest.approx(half / min(-low, high))
-    assert ABOVE.excess(Score(0.0, -9.0, 9.0)) == 0

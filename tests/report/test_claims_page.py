@@ -28,7 +28,7 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_p
         recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)
     tested = claims_page.tested(recorder.results().folder)
     (claim,) = (one for of in tested for one in of if one["claim"].key == "open_llm")
-    assert [each.verdict for each in claim["statements"]] == ["holds here", "not tested"]
+    assert [each.verdict for each in claim["statements"]] == ["holds here", "not decided here"]
     assert claim["verdict"] == "not decided here"
-    assert claim["telling"].what == "DPRoPE (n̂ = 28) minus YaRN"
+    assert claim["telling"].what == "DPRoPE (n̂ = 28) minus original"
     assert "open_llm" in claims_page.table(tested)

@@ -200,11 +200,11 @@ BS = (90, 720)  # beside 360
     [
         ("n_hat_open_llm", N_HATS, (50.0, 50.1, 0, 99), 0.01, [HOLDS, HOLDS]),
         ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),
-        ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 1, [FAILS, NONE]),  # margins of 0.30
+        ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 1, [FAILS, OPEN]),  # margins of 0.30
         ("n_hat_longbench_e", N_HATS, (45, 20, 0, 99), 1, [HOLDS]),  # of the least value alone
         ("n_hat_longbench_e", N_HATS, (55, 20, 0, 99), 1, [FAILS]),
         ("intervals_open_llm", BS, (50, 30), 0.01, [HOLDS, FAILS]),
-        ("intervals_longbench_e", BS, (50, 30), 1, [NONE, HOLDS]),
+        ("intervals_longbench_e", BS, (50, 30), 1, [OPEN, HOLDS]),
         ("intervals_longbench_e", BS, (40, 55), 0.01, [FAILS, FAILS]),
     ],
 )
@@ -226,10 +226,8 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
         (mean - 50, verdict) for mean, verdict in zip(means, verdicts)
     ]
     if key == "n_hat_open_llm":
-        first, second = claimed.statements(key)
+        first, _ = claimed.statements(key)
         assert first.region.high == pytest.approx(61.055 - 60.7575)
-        if second.verdict == NONE:  # 5 · (√2 / 0.2975)² = 113
-            assert dict(second.remarks)["a test takes"] == "about 110 documents"
 
 
 @pytest.mark.parametrize(
