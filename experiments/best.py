@@ -63,8 +63,9 @@ def main() -> None:
     tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
     model = base.load(base.chosen_dtype(arguments.dtype))
     rows: list[dict] = []
-    what = f"{len(settings)} methods, texts of {length:,} tokens"
-    with tqdm(total=len(settings) * len(tokens), unit="text", desc=what) as bar:
+    count = len(settings) * len(tokens)
+    description = f"{len(settings)} methods, texts of {length:,} tokens"
+    with tqdm(total=count, unit="text", desc=description) as bar:
         try:
             for method, options in settings:
                 extend.extend(model, method, factor, **options)
@@ -108,15 +109,18 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
     for method, options in every:
         if wanted and method not in wanted:
             continue
+        reason = None
         made = records.fingerprint(rope.scale(geometry, method, factor, **options))
-        try:
-            if made in settings:
-                twin = command_line.in_words(*settings[made])
-                raise InputError(f"it makes the same model as {twin}")
-            extend.extend(model, method, factor, **options)
-            settings[made] = (method, options)
-        except InputError as error:
-            print(f"note: {method} is left out: {error}", file=sys.stderr)
+        if made in settings:
+            reason = f"it makes the same model as {command_line.in_words(*settings[made])}"
+        else:
+            try:
+                extend.extend(model, method, factor, **options)
+                settings[made] = (method, options)
+            except InputError as error:
+                reason = str(error)
+        if reason:
+            print(f"note: {method} is left out: {reason}", file=sys.stderr)
     return list(settings.values())
 
 

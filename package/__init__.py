@@ -24,7 +24,7 @@ dprope disturbance    how far each method moves a model's angles
 
 dprope COMMAND --help explains its options, and dprope extend --help-methods those of methods."""
 _SCRIPTS = "best", "disturbance", "extend"
-_COMMANDS = *_SCRIPTS, "methods", "--version"
+_COMMANDS = *_SCRIPTS, "methods", "--help", "--version"
 
 
 def methods() -> dict[str, str]:
@@ -61,7 +61,7 @@ def main() -> None:
             text = "What the methods are called and what they do, with their options."
             command_line.parser(text, prog="dprope methods").parse_args()
             _print_methods()
-        elif name in ("-h", "--help"):
+        elif name in ("-h", "--help", "help"):
             print(_USAGE)
         elif name == "--version":
             print(version("dprope"))
@@ -78,6 +78,7 @@ def _print_methods() -> None:
     for method in rope.METHODS.values():
         needs = [f"needs --{option}" for option in method.needs]
         needs += ["needs training"] if method.start else []
+        needs += ["each prompt by its length, so it is not exported"] if method.by_length else []
         print(f"{method.name:20} {'; '.join([method.about.rstrip('.'), *needs])}")
         if options := rope.method_options(method.name):
             print(" " * 20, *(f"--{option.replace('_', '-')}" for option in options))

@@ -17,7 +17,6 @@ import json
 import os
 import pickle
 from pathlib import Path
-from types import SimpleNamespace
 
 import torch
 import transformers
@@ -38,12 +37,12 @@ from transformers.utils import cached_file
 from core import clex, files, rope
 from core.discovery import later
 from core.errors import InputError, in_one_line, meant
-from core.extend import check_extension
+from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import schema
 from core.huggingface.checkpoint import misfit, read_config, tensors, weights
-from core.huggingface.configuration import EXTENSION, SCALING_KEYS, layer_type, text_config
+from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import hub, special_tokens
@@ -92,8 +91,7 @@ class Checkpoint:
         name: what it is loaded by.
         model: the base model of that name in experiments/base_models, or None.
         training: what training.json of a fine-tuned checkpoint says, or None.
-        exported: the base model, or one's own, that it is with a method's RoPE and nothing else
-            changed, or None.
+        exported: the base model that it is with a method's RoPE and nothing else changed, or None.
         folder: the name of the folder of its records, and their key "scale".
         origin: the base model in experiments/base_models that it is, or that it was extended or
             fine-tuned from; None for a model of one's own.
@@ -342,42 +340,26 @@ class Checkpoint:
     def _hashes(self) -> dict[str, str]:
         return weight_hashes(Path(self.source))
 
-    def _exported(self) -> Checkpoint | SimpleNamespace | None:
-        """The model whose export by a method without training is evaluated: a base model, one's own
-        that was evaluated before, or None."""
+    def _exported(self) -> Checkpoint | None:
+        """The base model whose export by a method without training is evaluated, or None."""
         file = Path(self.name) / "config.json"
         if not (self.as_it_is and file.is_file() and self.extends and self.extension):
             return None
         alike = [
             name for name, known in base_models.MODELS.items() if known.geometry == self.geometry
         ]
-        before = self._content() | {"config": self._unextended()}
         for base in map(Checkpoint, alike):
             with contextlib.suppress(InputError):  # also if its package is missing
-                if base._hashes == self._hashes and base._content() == before:
+                if base._hashes == self._hashes and base._with(self.extension) == self._content():
                     return base
-        wanted = before | {"sha256": self._hashes}
-        for file in sorted(records.OWN.glob("*/*/*.json")):
-            run = records.read(file)["run"]
-            known = {key: run["model"].get(key) for key in wanted}
-            if known == wanted and "training" not in run:
-                return SimpleNamespace(name=file.parts[-3], provenance=run["model"])
         return None
 
-    def _unextended(self) -> str | None:
-        """The hash of an export's configuration before it was extended; None if its RoPE was scaled
-        then, or differs between layers."""
-        config = self.config
-        text = text_config(config)
-        if self.geometry.frequencies is not None or layer_type(text):
-            return None
-        kept = {
-            key: value for key, value in text.rope_parameters.items() if key not in SCALING_KEYS
-        }
-        text.rope_parameters = kept | {"rope_type": "default", "rope_theta": self.geometry.base}
-        text.max_position_embeddings = self.geometry.context_length
-        delattr(text, EXTENSION)
-        return records.identity(**_effective(config))
+    def _with(self, extension: dict) -> dict[str, str]:
+        """What :meth:`_content` is of its export by a method; InputError if the method is unknown
+        or needs a file."""
+        stated = extension["method"], extension["factor"]
+        extended = extend(skeleton(self.config), *stated, **extension["options"])
+        return self._content() | {"config": records.identity(**_effective(extended.config))}
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached

@@ -3,7 +3,6 @@ records are whose."""
 
 import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pyarrow.parquet
@@ -179,23 +178,6 @@ def test_an_export_of_a_base_model_is_the_row_of_its_method(
     assert ("done already" in done(*line, export)) == (folder == "base")
     assert chosen(str(export))[0] == folder
     assert (results / folder / "passkey" / "dprope_n-hat=8_s=3.json").is_file()
-
-
-@pytest.mark.parametrize(("more", "folder"), [({}, "mine"), ({"rms_norm_eps": 0.1}, "export")])
-def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
-    done, model, tmp_path, monkeypatch, more, folder
-):
-    """Of a model whose configuration has another field it is none."""
-    results = tmp_path / "own" / "results"
-    monkeypatch.setattr(records, "OWN", results)
-    mine = shutil.copytree(model, tmp_path / "mine")
-    export = extend_checkpoint(mine, tmp_path / "export", "dprope", 3, n_hat=8)
-    edit(export / "config.json", **more)
-    for each in (mine, export):
-        done(PASSKEY, "--results", results, "--model", each)
-    of_export = json.loads((results / folder / "passkey" / "dprope_n-hat=8_s=3.json").read_text())
-    alone = json.loads((results / "mine" / "passkey" / "as-it-is.json").read_text())
-    assert (of_export["base"] == alone["base"]) == (folder == "mine")
 
 
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
