@@ -95,7 +95,7 @@ def fine_tuned(directory, **settings) -> dict:
         "steps": 7,
         "length": 2048,
         "batch": 1,
-        "model": {"sha256": {"model.safetensors": "def"}},
+        "model": {"source": "toy", "sha256": {"model.safetensors": "def"}},
         **settings,
     }
     facts = {

@@ -10,6 +10,7 @@ written configuration has both.
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterator
@@ -22,9 +23,16 @@ from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from . import schema
 
-# Our own key: it keeps the geometry before extension, which the standard keys no longer state, and
-# the method with its options.
+# Our own key: it keeps the geometry before extension, which the standard keys no longer state, what
+# they were, and the method with its options.
 EXTENSION = "rope_extension"
+# The fields that an extension changes.
+CHANGED = (
+    "rope_parameters",
+    "max_position_embeddings",
+    "original_max_position_embeddings",
+    "head_dim",
+)
 
 # The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
 SCALING_KEYS = {
@@ -273,6 +281,8 @@ def scale_config(
     place."""
     layers = layer_type(config)
     current = rope_parameters(config)
+    fields = {key: copy.deepcopy(value) for key, value in vars(config).items() if key in CHANGED}
+    before = getattr(config, EXTENSION, {"before": fields}).get("before")
     kept = {key: value for key, value in current.items() if key not in SCALING_KEYS}
     parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
@@ -290,6 +300,7 @@ def scale_config(
         "context_length": int(geometry.context_length),
         "rope_theta": geometry.base,
         "factor": float(factor),
+        "before": before,
     }
     if geometry.frequencies is not None:
         given = ("head_dim", "base", "context_length")

@@ -72,8 +72,13 @@ _SCALED = create_model(
 )
 ROPE_EXTENSION = having(
     {"context_length": _LENGTH, "rope_theta": _NUMBER, "factor": _NUMBER},
-    # other versions state no method
-    {"scaled": _SCALED, "method": str | None, "options": dict | None},
+    # other versions state no method and not what was before
+    {
+        "scaled": _SCALED,
+        "method": str | None,
+        "options": dict | None,
+        "before": dict | None,
+    },
 )
 
 _TEXT = {

@@ -79,6 +79,7 @@ _NO_EFFECT = (
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
 _ALSO_READ = {"head_dim", "is_causal", "sliding_window", "router_bias", EXTENSION}
+_IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # parts of its provenance
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -91,17 +92,20 @@ class Checkpoint:
         name: what it is loaded by.
         model: the base model of that name in experiments/base_models, or None.
         training: what training.json of a fine-tuned checkpoint says, or None.
-        exported: the base model that it is with a method's RoPE and nothing else changed, or None.
+        exported: the name and the provenance of the model that it is with a method's RoPE and
+            nothing else changed, a base model or one of one's own; or None.
         folder: the name of the folder of its records, and their key "scale".
         origin: the base model in experiments/base_models that it is, or that it was extended or
             fine-tuned from; None for a model of one's own.
     """
 
-    def __init__(self, name: str, as_it_is: bool = False) -> None:
+    def __init__(self, name: str, as_it_is: bool = False, beside: Path | None = None) -> None:
         """
         Args:
             as_it_is: no method is to be applied; a fine-tuned checkpoint then stands for the method
                 of its training.
+            beside: the folder of the records beside which an export's will stand (default: those of
+                models of one's own).
         """
         if not name.strip():
             raise InputError(
@@ -112,11 +116,13 @@ class Checkpoint:
         self.as_it_is = as_it_is
         self.model: BaseModel | None = base_models.MODELS.get(name)
         self.training = state.training(Path(name)) if as_it_is and not self.model else None
-        self.exported = None if self.model or self.training else self._exported()
+        self.exported = (
+            None if self.model or self.training else self._exported(beside or records.OWN)
+        )
         if self.training:
             self.folder = self.training["run"]["scale"]
         elif self.exported:
-            self.folder = self.exported.name
+            self.folder = self.exported[0]
         else:
             self.folder = name if self.model else own_name(name)
         known = self.model or self.training or self.exported
@@ -305,11 +311,11 @@ class Checkpoint:
         repository's commit, and the content of its tokenizer and its configuration.
 
         No weights are loaded. A fine-tune's source is the name of its run, wherever it lies; that
-        of another local checkpoint is the name of its directory. A base model's export has the base
-        model's.
+        of another local checkpoint is the name of its directory. An export has that of the model
+        before.
         """
         if self.exported:
-            return self.exported.provenance
+            return self.exported[1]
         hashes = self._hashes
         content = self._content()  # reads the configuration, which brings it into the cache
         commit = self._commit()
@@ -340,26 +346,30 @@ class Checkpoint:
     def _hashes(self) -> dict[str, str]:
         return weight_hashes(Path(self.source))
 
-    def _exported(self) -> Checkpoint | None:
-        """The base model whose export by a method without training is evaluated, or None."""
+    def _exported(self, results: Path) -> tuple[str, dict] | None:
+        """The name and the provenance of the model whose export by a method is evaluated: a base
+        model, or one of one's own that has records in `results`; None if there is none."""
         file = Path(self.name) / "config.json"
         if not (self.as_it_is and file.is_file() and self.extends and self.extension):
             return None
-        alike = [
-            name for name, known in base_models.MODELS.items() if known.geometry == self.geometry
-        ]
-        for base in map(Checkpoint, alike):
-            with contextlib.suppress(InputError):  # also if its package is missing
-                if base._hashes == self._hashes and base._with(self.extension) == self._content():
-                    return base
-        return None
+        config = self.config
+        text = text_config(config)
+        vars(text).update(getattr(text, EXTENSION).get("before") or {})
+        delattr(text, EXTENSION)
+        before = self._content() | {"sha256": self._hashes, "config": _hash(config)}
+        known = _known(before, results)
+        return known if known and self._extends_to_itself(config) else None
 
-    def _with(self, extension: dict) -> dict[str, str]:
-        """What :meth:`_content` is of its export by a method; InputError if the method is unknown
-        or needs a file."""
-        stated = extension["method"], extension["factor"]
-        extended = extend(skeleton(self.config), *stated, **extension["options"])
-        return self._content() | {"config": records.identity(**_effective(extended.config))}
+    def _extends_to_itself(self, before: PreTrainedConfig) -> bool:
+        """Whether the method that an export states makes its configuration of the one before, to
+        the last bit."""
+        stated = self.extension
+        try:
+            model = skeleton(before)
+            extend(model, stated["method"], stated["factor"], **stated["options"])
+        except InputError:  # the method is not known, or needs a file
+            return False
+        return _hash(model.config) == _hash(self.config)
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached
@@ -387,7 +397,7 @@ class Checkpoint:
         special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
         return {
             "tokenizer": records.identity(rules=rules, **special),
-            "config": records.identity(**_effective(self.config)),
+            "config": _hash(self.config),
         }
 
     def facts(self, *factors: float) -> dict:
@@ -397,13 +407,13 @@ class Checkpoint:
         Args:
             factors: the scaling factors of a model of one's own.
         """
+        identity = self.before_training
         if self.origin:
-            return self.origin.facts()
-        identity = self.provenance
+            return self.origin.facts() | {"sha256": identity["sha256"]}
         return {
             "title": self.folder,
             "model": identity["source"],
-            **{key: identity[key] for key in ("revision", "sha256") if key in identity},
+            **{key: identity[key] for key in _IDENTIFIES if key in identity},
             "geometry": self.geometry.to_dict()
             if self.extends
             else {"context_length": self.context_length},
@@ -522,6 +532,28 @@ def own_name(model: str) -> str:
     if path.is_dir():
         path = Path(os.path.abspath(path))  # so that "." has a name
     return files.component(path.name)
+
+
+def _known(provenance: dict, results: Path) -> tuple[str, dict] | None:
+    """The name and the whole provenance of a model that has this one, see :meth:`_exported`."""
+    for base in map(Checkpoint, base_models.MODELS):
+        with contextlib.suppress(InputError):  # its package is missing
+            if (
+                base._hashes == provenance["sha256"]
+                and provenance.items() <= base.provenance.items()
+            ):
+                return base.name, base.provenance
+    for file in sorted(results.glob(f"*/{records.MODEL}")):
+        with contextlib.suppress(InputError):  # of another model, and broken
+            facts = records.read_model(file)
+            if provenance.items() <= facts.items():
+                return file.parent.name, {"source": facts["model"], **provenance}
+    return None
+
+
+def _hash(config: PreTrainedConfig) -> str:
+    """A hash of all in a configuration that changes what the model computes."""
+    return records.identity(**_effective(config))
 
 
 def _effective(config: PreTrainedConfig) -> dict:

@@ -151,9 +151,8 @@ class Experiment:
             sys.exit(0)
         if cls.methods is not None:
             command_line.check_method(arguments)
-        base = checkpoint.Checkpoint(
-            arguments.model, as_it_is=not getattr(arguments, "method", None)
-        )
+        as_it_is = not getattr(arguments, "method", None)
+        base = checkpoint.Checkpoint(arguments.model, as_it_is, arguments.results)
         if base.origin or base.extends:
             known = base.origin or BaseModel(base.folder, base.name, base.geometry)
             model = replace(known, factors=(cls.chosen_factor(arguments, base),))
@@ -357,7 +356,7 @@ class Experiment:
 
     def facts(self) -> dict:
         """The contents of model.json."""
-        return self.base.facts(self.factor) | {"sha256": self.base.before_training["sha256"]}
+        return self.base.facts(self.factor)
 
     def training_facts(self) -> dict:
         """What a record says of the training of a fine-tune; InputError if the project's records

@@ -94,6 +94,7 @@ def of(experiment: str) -> Schema:
 MODEL = having(
     {
         "title": Text,
+        "model": Text,
         "geometry": having({"context_length": Annotated[Count, Field(ge=1)]}),
         "factors": list[Annotated[Number, Field(ge=1, le=1e6)]],
         "n_hat": dict[Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")], Count],

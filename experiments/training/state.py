@@ -66,7 +66,7 @@ _RUN = having(
         "length": _Positive,
         "steps": _Positive,
         "batch": _Positive,
-        "model": having({"sha256": _Hashes}),
+        "model": having({"source": Text, "sha256": _Hashes}),
     }
 )
 _TRAINING = having(

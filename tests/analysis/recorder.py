@@ -64,6 +64,7 @@ class Recorder:
         self._count = itertools.count()
         self.facts = {
             "title": "A Model",
+            "model": "a-model",
             "geometry": {"head_dim": 64, "base": 100000.0, "context_length": LENGTH},
             "factors": [2, 4],
             "n_hat": {"2": 28},

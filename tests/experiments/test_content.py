@@ -3,6 +3,7 @@ records are whose."""
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet
@@ -178,6 +179,46 @@ def test_an_export_of_a_base_model_is_the_row_of_its_method(
     assert ("done already" in done(*line, export)) == (folder == "base")
     assert chosen(str(export))[0] == folder
     assert (results / folder / "passkey" / "dprope_n-hat=8_s=3.json").is_file()
+
+
+def _said(config, **other):
+    return {"rope_extension": config["rope_extension"] | other}
+
+
+def _temperature(config):
+    rope_parameters = config["rope_parameters"] | {"attention_factor": 1.0005}
+    return {"rope_parameters": rope_parameters, "rope_scaling": rope_parameters}
+
+
+@pytest.mark.parametrize(
+    ("edited", "folder"),
+    [
+        (lambda config: {}, "mine"),
+        (lambda config: {"rms_norm_eps": 0.1}, "export"),
+        (lambda config: _said(config, method=None), "export"),
+        (lambda config: _said(config, before=None), "export"),
+        (lambda config: _said(config, before={"rope_parameters": 3}), "export"),
+        (_temperature, "export"),
+    ],
+    ids=["as exported", "another field", "no method", "no base", "a broken base", "temperature"],
+)
+def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
+    done, model, tmp_path, monkeypatch, edited, folder
+):
+    """If it says its method, and is to the last bit what that makes of the model."""
+    results = tmp_path / "own" / "results"
+    monkeypatch.setattr(records, "OWN", results)
+    mine = shutil.copytree(model, tmp_path / "mine")
+    done(PASSKEY, "--model", mine)
+    export = extend_checkpoint(mine, tmp_path / "export", "dprope", 3, n_hat=8)
+    file = export / "config.json"
+    edit(file, **edited(json.loads(file.read_text())))
+    done(PASSKEY, "--model", export)
+    assert chosen(str(export), results)[0] == folder
+    alone = json.loads((results / "mine" / "passkey" / "as-it-is.json").read_text())
+    rows = [json.loads(file.read_text()) for file in (results / folder / "passkey").glob("*.json")]
+    assert [row["base"] == alone["base"] for row in rows] == [folder == "mine"] * len(rows)
+    assert len(rows) == (2 if folder == "mine" else 1)
 
 
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):

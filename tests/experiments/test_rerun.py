@@ -212,6 +212,7 @@ def test_bad_input_is_refused_before_any_work(refusal, tmp_path, monkeypatch, li
     (checkpoint(tmp_path / "tuned") / "training.json").write_text("{}")
     measured = {
         "title": "other",
+        "model": "other",
         "geometry": {"context_length": 256},
         "sha256": {"another": "hash"},
         "factors": [2],
