@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import pickle
+import tempfile
 from pathlib import Path
 
 import torch
@@ -40,7 +41,7 @@ from core.errors import InputError, in_one_line, meant
 from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
-from core.huggingface import schema
+from core.huggingface import configuration, schema
 from core.huggingface.checkpoint import misfit, read_config, tensors, weights
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
@@ -364,12 +365,15 @@ class Checkpoint:
         """Whether the method that an export states makes its configuration of the one before, to
         the last bit."""
         stated = self.extension
-        try:
-            model = skeleton(before)
-            extend(model, stated["method"], stated["factor"], **stated["options"])
-        except InputError:  # the method is not known, or needs a file
-            return False
-        return _hash(model.config) == _hash(self.config)
+        model = skeleton(before)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                extend(model, stated["method"], stated["factor"], **stated["options"])
+                model.config.save_pretrained(folder)
+                configuration.write(Path(folder), model.config)
+                return _hash(read_config(Path(folder))) == _hash(self.config)
+            except InputError:  # the method is not known, or needs a file
+                return False
 
     def _commit(self) -> str | None:
         """The commit of a repository on the hub: the pinned one, else the one of its cached

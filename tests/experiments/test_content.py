@@ -221,6 +221,36 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     assert len(rows) == (2 if folder == "mine" else 1)
 
 
+SCALED = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        {"rope_parameters": SCALED},
+        {"config_class": "Phi3Config"},  # states an original length elsewhere
+        {"config_class": "MixtralConfig", "num_local_experts": 2},  # has no head_dim
+        {"config_class": "OlmoConfig"},  # takes fewer keys
+    ],
+)
+def test_exports_of_these_know_their_model_again(tmp_path, architecture):
+    mine = checkpoint(tmp_path / "mine", **architecture)
+    known = Checkpoint(str(mine), as_it_is=True)
+    records.state_model(tmp_path / "results", "mine", known.facts(2))
+    export = extend_checkpoint(mine, tmp_path / "export", "pi", 2)
+    again = extend_checkpoint(export, tmp_path / "again", "yarn", 4)
+    for each in (export, again):
+        exported = Checkpoint(str(each), as_it_is=True, beside=tmp_path / "results").exported
+        assert exported == ("mine", known.provenance)
+
+
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     """With the scores that the method has in memory; one that does not say its method is a
     checkpoint as it is."""
