@@ -91,14 +91,9 @@ def less_is_better(results: Results) -> list[Statement]:
 
     The others are the paper's rivals and DPRoPE at the paper's n̂. A correlation over a few
     methods, or over selections of pairs that contain each other, would rest on no sample.
-    Fine-tuned models are taken first, as in the paper.
     """
-    fine_tuned = list(_less_is_better(results, trained=True))
-    return fine_tuned or list(_less_is_better(results, trained=False))
-
-
-def _less_is_better(results: Results, trained: bool) -> Iterator[Statement]:
-    for rows, factor, papers in _on_books(results, trained):
+    on_books = [*_on_books(results, trained=True), *_on_books(results, trained=False)]
+    for rows, factor, papers in on_books:
         least = rows.find(rope.PROPOSED, {}, factor)
         if least is None:
             continue

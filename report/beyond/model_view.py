@@ -170,14 +170,17 @@ class View(model_view.View):
         setting = self.row("loss_by_position", name).setting
         return setting.scaling(self.results.geometry).attention_factor
 
-    def training_gaps(self, name: str, batch: int) -> list[np.ndarray]:
-        """Of each fine-tune at `batch` sequences a step, by step: its loss minus YaRN's on the same
-        sequences beyond L (nats per token, [steps])."""
-        return [
-            gap.by_step
-            for gap in training.gaps(self.results)
-            if gap.setting.name == name and gap.batch == batch
-        ]
+    def training_gaps(self, name: str, batch: int, than: str = BASELINE) -> list[np.ndarray]:
+        """Of each seed of a fine-tune at `batch` sequences a step, by step: its loss minus that of
+        another, on the same sequences longer than L (nats per token, [steps])."""
+        gaps = [gap for gap in training.gaps(self.results) if gap.batch == batch]
+        ours, others = (
+            {gap.seed: gap.by_step for gap in gaps if gap.setting.name == each}
+            for each in (name, than)
+        )
+        if than == BASELINE:  # which the gaps are to
+            return list(ours.values())
+        return [ours[seed] - others[seed] for seed in sorted(ours.keys() & others.keys())]
 
     def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned

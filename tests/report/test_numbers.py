@@ -196,6 +196,7 @@ BEYOND = 1
                 ("dprope_s=2", PAPERS, BEYOND),
                 ("dprope_s=2", PAPERS, WITHIN),
                 ("dprope_s=2", "pi_s=2", BEYOND),
+                ("dprope_s=2_seed=0", TUNED[0], BEYOND),
             ],
         ),
         (
