@@ -85,7 +85,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
 # Losses on books
 
 
-def less_is_better(results: Results) -> list[Statement]:
+def less_is_better(results: Results) -> Iterator[Statement]:
     """The central claim: DPRoPE at t = 0 has the least disturbance, and so less loss beyond L than
     the other methods.
 

@@ -25,8 +25,9 @@ def loss_by_position(results: Results) -> Figure:
     Beyond the paper. A panel has the five settings of the least loss beyond L, without ablations
     and what was learned, and a user's own methods, as differences from YaRN's loss at the same
     positions: above zero is more loss than YaRN, below zero less. Losses are means over the books.
-    Right of the dotted line are positions that the model never saw in pre-training. The table of
-    losses by position has all settings.
+    An axis that reaches farther than 0.1 is logarithmic from there on. Right of the dotted line are
+    positions that the model never saw in pre-training. The table of losses by position has all
+    settings.
 
     A panel for each comparable set of records that has the baseline.
 

@@ -25,7 +25,7 @@ def training_loss(results: Results) -> Figure:
     Beyond the paper, at the base model's own learning rate. Both models read the same sequences of
     L' tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick
     one is the mean over all seeds in each quarter of the steps, with bars of two standard errors
-    over steps.
+    over steps. The axis is logarithmic from 0.1 on.
 
     A panel for each scaling factor and number of sequences a step.
 
