@@ -197,7 +197,7 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
-    # a fine-tune, and a base model's export, have the name of the model that they began with
+    # a fine-tune and an export have the name of the model that they began with
     name = checkpoint.Checkpoint(model, as_it_is=True, beside=folder).folder
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
