@@ -79,7 +79,14 @@ _NO_EFFECT = (
 )
 _TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
 DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
-_ALSO_READ = {"head_dim", "is_causal", "sliding_window", "router_bias", EXTENSION}
+_ALSO_READ = {
+    "head_dim",
+    "is_causal",
+    "sliding_window",
+    "router_bias",
+    "quantization_config",
+    EXTENSION,
+}
 _IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # parts of its provenance
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
@@ -355,10 +362,11 @@ class Checkpoint:
             return None
         config = self.config
         text = text_config(config)
-        vars(text).update(getattr(text, EXTENSION).get("before") or {})
+        before = getattr(text, EXTENSION).get("before") or {}
+        vars(text).update({key: before[key] for key in configuration.CHANGED if key in before})
         delattr(text, EXTENSION)
-        before = self._content() | {"sha256": self._hashes, "config": _hash(config)}
-        known = _known(before, results)
+        provenance = self._content() | {"sha256": self._hashes, "config": _hash(config)}
+        known = _known(provenance, results)
         return known if known and self._extends_to_itself(config) else None
 
     def _extends_to_itself(self, before: PreTrainedConfig) -> bool:

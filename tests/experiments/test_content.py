@@ -185,6 +185,10 @@ def _said(config, **other):
     return {"rope_extension": config["rope_extension"] | other}
 
 
+def _more(config):
+    return _said(config, before=config["rope_extension"]["before"] | {"to_dict": "x"})
+
+
 def _temperature(config):
     rope_parameters = config["rope_parameters"] | {"attention_factor": 1.0005}
     return {"rope_parameters": rope_parameters, "rope_scaling": rope_parameters}
@@ -194,13 +198,22 @@ def _temperature(config):
     ("edited", "folder"),
     [
         (lambda config: {}, "mine"),
+        (_more, "mine"),
         (lambda config: {"rms_norm_eps": 0.1}, "export"),
         (lambda config: _said(config, method=None), "export"),
         (lambda config: _said(config, before=None), "export"),
         (lambda config: _said(config, before={"rope_parameters": 3}), "export"),
         (_temperature, "export"),
     ],
-    ids=["as exported", "another field", "no method", "no base", "a broken base", "temperature"],
+    ids=[
+        "as exported",
+        "more is said",
+        "another field",
+        "no method",
+        "no base",
+        "a broken base",
+        "temperature",
+    ],
 )
 def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     done, model, tmp_path, monkeypatch, edited, folder
@@ -219,6 +232,13 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     rows = [json.loads(file.read_text()) for file in (results / folder / "passkey").glob("*.json")]
     assert [row["base"] == alone["base"] for row in rows] == [folder == "mine"] * len(rows)
     assert len(rows) == (2 if folder == "mine" else 1)
+
+
+def test_a_model_that_is_quantised_as_it_is_loaded_is_another(model):
+    before = Checkpoint(str(model)).provenance
+    edit(model / "config.json", quantization_config={"quant_method": "bitsandbytes"})
+    after = Checkpoint(str(model)).provenance
+    assert {key for key in before if before[key] != after[key]} == {"config"}
 
 
 SCALED = {
