@@ -56,8 +56,8 @@ class Perplexity(Experiment):
             for title, ids in tokens.items():
                 if before + len(ids) <= length:
                     raise InputError(
-                        f"{title!r} has {len(ids)} tokens, no more than the window of {length}; "
-                        f"give a longer text."
+                        f"{len(ids)} tokens of {title!r} are read, no more than the window of "
+                        f"{length}; give a longer text or more --tokens."
                     )
                 for span in perplexity.windows(len(ids), length, stride, before):
                     samples[f"{title}/{length}/{span[0]}"] = (ids, span)

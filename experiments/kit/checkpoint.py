@@ -84,10 +84,10 @@ _ALSO_READ = {
     "is_causal",
     "sliding_window",
     "router_bias",
+    "layer_types",
     "quantization_config",
     EXTENSION,
 }
-_IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # parts of its provenance
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -425,7 +425,7 @@ class Checkpoint:
         return {
             "title": self.folder,
             "model": identity["source"],
-            **{key: identity[key] for key in _IDENTIFIES if key in identity},
+            **{key: identity[key] for key in records.IDENTIFIES if key in identity},
             "geometry": self.geometry.to_dict()
             if self.extends
             else {"context_length": self.context_length},

@@ -153,9 +153,15 @@ class Experiment:
             command_line.check_method(arguments)
         as_it_is = not getattr(arguments, "method", None)
         base = checkpoint.Checkpoint(arguments.model, as_it_is, arguments.results)
+        factor = cls.chosen_factor(arguments, base)
+        if "factor" in stated and base.extension and arguments.factor != factor:
+            raise InputError(
+                f"{base.name} was extended by s = {factor:g}; leave out --factor, or give the "
+                f"model that it was made from."
+            )
         if base.origin or base.extends:
             known = base.origin or BaseModel(base.folder, base.name, base.geometry)
-            model = replace(known, factors=(cls.chosen_factor(arguments, base),))
+            model = replace(known, factors=(factor,))
             vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
         return arguments, base
 

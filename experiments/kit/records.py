@@ -54,6 +54,7 @@ CODE = (
     "experiments/training/*.cpp",
 )
 MODEL = "model.json"  # beside a model's records: its facts
+IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # of them, those that tell models apart
 BEYOND = "beyond"
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _REMEDY = (
@@ -316,7 +317,7 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
         )
     file = Path(results) / files.component(model) / MODEL
     there = read_model(file) if file.is_file() else {}
-    for fact in ("geometry", "sha256", "revision"):
+    for fact in ("geometry", *IDENTIFIES):
         if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
             raise InputError(
                 f"{file.parent} holds records of another model of that name "

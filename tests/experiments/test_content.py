@@ -50,10 +50,7 @@ def other_question(file):
             "data",
             "open_llm --benchmarks {root}/data --tasks hellaswag --limit 2",
         ),
-        ("toy/tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "base", PASSKEY),
-        ("toy/tokenizer_config.json", {"clean_up_tokenization_spaces": True}, "base", PASSKEY),
         ("toy/generation_config.json", {"eos_token_id": [2, 3]}, "data", PASSKEY),
-        ("toy/config.json", {"is_causal": False}, "base", PASSKEY),
         (
             "factors.json",
             {"factors": [1.5] * 8},
@@ -234,11 +231,26 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     assert len(rows) == (2 if folder == "mine" else 1)
 
 
-def test_a_model_that_is_quantised_as_it_is_loaded_is_another(model):
-    before = Checkpoint(str(model)).provenance
-    edit(model / "config.json", quantization_config={"quant_method": "bitsandbytes"})
-    after = Checkpoint(str(model)).provenance
-    assert {key for key in before if before[key] != after[key]} == {"config"}
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}),
+        ("tokenizer_config.json", {"clean_up_tokenization_spaces": True}),
+        ("config.json", {"is_causal": False}),
+        ("config.json", {"quantization_config": {"quant_method": "bitsandbytes"}}),
+        ("config.json", {"layer_types": ["sliding_attention"] * 2, "sliding_window": 16}),
+    ],
+)
+def test_another_tokenizer_or_configuration_is_another_model(
+    done, refusal, model, results, file, change
+):
+    command = [PASSKEY, "--model", model, "--results", results]
+    done(*command)
+    first = record(results)
+    edit(model / file, **change)
+    for more in ("", " --replace"):
+        assert "another model of that name" in refusal(PASSKEY + more, *command[1:])
+    assert record(results) == first
 
 
 SCALED = {
@@ -289,7 +301,8 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
         return record_file(results).stem, record(results)
 
     in_memory, extended = measured(model, " --method dprope --n-hat 8 --factor 3")
-    exported, of_export = measured(export("export"))
+    exported, of_export = measured(export("export"), " --factor 3")
+    assert "s = 3" in refusal(PASSKEY + " --factor 2", "--model", tmp_path / "export")
     assert exported == in_memory == "dprope_n-hat=8_s=3"
     run = of_export["run"]
     assert (run["method"], run["options"], run["factor"]) == ("dprope", {"n_hat": 8}, 3)
