@@ -1,7 +1,7 @@
 """Loss against position up to L', for a model extended without training or fine-tuned for L'.
 
     python -m experiments.beyond.loss_by_position --model smollm2 --factor 2
-    python -m experiments.beyond.loss_by_position --model CHECKPOINT --text BOOK.txt
+    python -m experiments.beyond.loss_by_position --model CHECKPOINT --texts BOOK.txt
 
 The first command scores the same book under every method that needs no training. The second scores
 a fine-tuned checkpoint as it is.

@@ -32,9 +32,9 @@ def within_and_beyond(results: Results) -> Figure:
 
     Beyond the paper, at the least factor. Untrained methods are compared with untrained YaRN, and
     fine-tuned ones with fine-tuned YaRN, on the same texts. A small point is a text, a large mark
-    the mean over texts with its 95 % interval; left of zero is less loss than YaRN. A mean that
-    lies further off stands at the edge, with its number. What a method loses in both columns alike
-    it loses everywhere, not by extending.
+    the mean over texts with its 95 % interval; left of zero is less loss than YaRN. A text or a
+    mean that lies further off stands at the edge, a mean with its number. What a method loses in
+    both columns alike it loses everywhere, not by extending.
 
     A line for each method of README's table, at the least factor that has two of them.
 
@@ -100,6 +100,8 @@ def _figure(by_state: dict[str, Gaps]) -> Figure:
     states = [state for state, gaps in by_state.items() if gaps]
     scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
     edge = axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
+    near = [score for score in scores if abs(score.mean) <= edge and score.low is not None]
+    edge = max([edge, *(max(-score.low, score.high) for score in near)])  # no interval is cut
     least = min(min(score.texts) for score in scores)
     height = 0.9 + (0.1 + 0.12 * len(states)) * len(names)
     figure, columns = plt.subplots(1, 2, figsize=(5.6, height), sharex=True, sharey=True)
