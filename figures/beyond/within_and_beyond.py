@@ -102,7 +102,7 @@ def _figure(by_state: dict[str, Gaps]) -> Figure:
     edge = axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
     near = [score for score in scores if abs(score.mean) <= edge and score.low is not None]
     edge = max([edge, *(max(-score.low, score.high) for score in near)])  # no interval is cut
-    least = min(min(score.texts) for score in scores)
+    least = min(min(*score.texts, score.low or 0) for score in scores)
     height = 0.9 + (0.1 + 0.12 * len(states)) * len(names)
     figure, columns = plt.subplots(1, 2, figsize=(5.6, height), sharex=True, sharey=True)
     for axes, (where, title) in zip(columns, TITLES.items()):
