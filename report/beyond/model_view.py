@@ -175,12 +175,16 @@ class View(model_view.View):
         another, on the same sequences longer than L (nats per token, [steps])."""
         gaps = [gap for gap in training.gaps(self.results) if gap.batch == batch]
         ours, others = (
-            {gap.seed: gap.by_step for gap in gaps if gap.setting.name == each}
+            {
+                (gap.setting.factor, len(gap.by_step), gap.seed): gap.by_step
+                for gap in gaps
+                if gap.setting.name == each
+            }
             for each in (name, than)
         )
         if than == BASELINE:  # which the gaps are to
             return list(ours.values())
-        return [ours[seed] - others[seed] for seed in sorted(ours.keys() & others.keys())]
+        return [ours[run] - others[run] for run in sorted(ours.keys() & others.keys())]
 
     def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
         """The comparison's methods with their loss beyond L minus YaRN's, least first; learned
