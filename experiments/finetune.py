@@ -51,6 +51,11 @@ transformers_utils = later("transformers.utils")
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
 _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
+# Settings of the base model that an option of the same name changes.
+_STATED = (
+    *("corpus", "per_book", "batch", "device_batch"),
+    *("checkpointing", "learning_rate", "dtype"),
+)
 
 
 class FineTune(Experiment):
@@ -78,6 +83,8 @@ class FineTune(Experiment):
             "packaged books)"
         )
         option(parser, "--corpus", str, "DIR", f"{data} (default: the base model's)")
+        each = "at most N sequences of each book, from a place that the seed decides"
+        option(parser, "--per-book", count, "N", f"{each} (default: all, one after the other)")
         texts.add_bos_argument(parser, "each text")
         group = parser.add_argument_group("settings (default: the base model's)")
         option(group, "--steps", count, "N", "optimizer steps")
@@ -209,7 +216,11 @@ class FineTune(Experiment):
             "seed": self.arguments.seed,
             "length": self.length,
             "steps": steps,
-            **{name: settings[name] for name in settings if name not in _FREE},
+            **{
+                name: value
+                for name, value in settings.items()
+                if name not in _FREE and value is not None
+            },
             "data": training_text.content(training.corpus),
             "model": self.base.provenance,
             **{
@@ -224,7 +235,7 @@ class FineTune(Experiment):
 
     def check_place(self, name: str) -> None:
         """As for evaluations; and a run of other settings than the suite's is none of it."""
-        changed = ("corpus", "steps", "length", "batch", "learning_rate", "dtype", "bos")
+        changed = {*_STATED, "steps", "length", "bos"} - {"device_batch", "checkpointing"}
         if any(getattr(self.arguments, option) is not None for option in changed):
             name = f"{name} with other settings"
         super().check_place(name)
@@ -270,8 +281,7 @@ class FineTune(Experiment):
         if self.learns and not self.arguments.length:
             training = dataclasses.replace(training, batch=round(training.batch * self.factor))
         given = vars(self.arguments)
-        changed = ("corpus", "batch", "device_batch", "checkpointing", "learning_rate", "dtype")
-        stated = {name: given[name] for name in changed if given[name] is not None}
+        stated = {name: given[name] for name in _STATED if given[name] is not None}
         training = dataclasses.replace(training, **stated)
         if (
             training.dtype == "bfloat16"
@@ -302,6 +312,7 @@ class FineTune(Experiment):
                 seed,
                 cache,
                 self.bos,
+                training.per_book,
             )
             manifest = output.begin(data.facts["sha256"])
             # ZeRO keeps a float32 master copy of its own.
@@ -323,7 +334,7 @@ class FineTune(Experiment):
             trainer.train()
             facts = {
                 "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-                "data_facts": data.facts,
+                "data_facts": data.facts | {"order": data.order()},
                 "ran_on": trainer.ran_on(),
             }
             output.finish(trainer, self.base.stock_tokenizer(), facts)
@@ -357,10 +368,16 @@ class FineTune(Experiment):
                 "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
                 "losses": losses,
             },
-            data_facts={"sha256": facts["data_facts"]["sha256"]},
+            data_facts=read_by(facts["data_facts"]),
             seconds=seconds,
             of_machine={"ran_on": facts["ran_on"]},
         )
+
+
+def read_by(data_facts: dict) -> dict:
+    """What a record says of the text that a fine-tune read: its tokens' hash, its books with their
+    numbers of sequences, and the book of each sequence in training order."""
+    return {name: data_facts[name] for name in ("sha256", "books", "order") if name in data_facts}
 
 
 main = FineTune.main

@@ -39,6 +39,8 @@ class Training:
         save_every: steps between checkpoints.
         corpus: "hub" (PG19), "books" (the packaged books, except the one that is scored), or a
             directory.
+        per_book: the most sequences that a book of the corpus gives; see
+            :func:`experiments.training.corpus.pack`.
     """
 
     steps: dict[int, int] = field(default_factory=lambda: {2: 1000, 4: 500})
@@ -52,6 +54,7 @@ class Training:
     checkpointing: bool = True
     save_every: int = 50
     corpus: str = "hub"
+    per_book: int | None = None
 
 
 @dataclass(frozen=True)

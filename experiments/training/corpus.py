@@ -7,7 +7,8 @@ A sequence is L' consecutive tokens of one book; the rest at the end of a book i
 only says "fine-tuned ... with a max length of 8192" on PG19. Sequences from single books respect
 document boundaries without attention masks, every position has real long-range context, and only a
 few per cent of a PG19 book (about 100,000 tokens) are dropped. A book begins with BOS where it is
-asked for, so a sequence from its middle does not.
+asked for, so a sequence from its middle does not. With `per_book`, no book gives more than so many
+sequences, which begin at a place in it that the seed decides.
 
 The sequences are tokenised once into a memory-mapped file, which runs with the same source,
 tokeniser, length and seed share. So all methods see the same data, and a resumed run continues at
@@ -134,6 +135,14 @@ class PackedSequences:
     def __len__(self) -> int:
         return self._total
 
+    def order(self) -> list[int]:
+        """The book of each sequence in training order, as its place in `facts["books"]`; of the
+        first pass over the data."""
+        books = self.facts["books"]
+        of_row = np.repeat(np.arange(len(books)), [book["sequences"] for book in books])
+        rows = _order(self._seed, 0, len(of_row))
+        return of_row[rows][: self._total].tolist()
+
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         epoch, turn = divmod(index, len(self._tokens))
         row = _order(self._seed, epoch, len(self._tokens))[turn]
@@ -155,6 +164,7 @@ def pack(
     seed: int,
     cache: Path,
     bos: Sequence[int] = (),
+    per_book: int | None = None,
 ) -> PackedSequences:
     """The sequences for `steps` batches of `batch`, tokenised on first use.
 
@@ -163,6 +173,8 @@ def pack(
         length: tokens per sequence, L'.
         cache: the directory that holds one directory per set of sequences.
         bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
+        per_book: the most sequences that a book gives; by default an equal share of the packaged
+            books, and all of any other.
 
     Raises:
         InputError: there is no text, or too little for one batch of this length, or a token that
@@ -176,6 +188,7 @@ def pack(
         "wanted": wanted,
         "seed": seed,
         "bos": list(bos),
+        "per_book": per_book,
     }
     directory = cache / identity(**what)
 
@@ -184,7 +197,7 @@ def pack(
             if not directory.exists():
                 with files.new(directory) as new:
                     new.mkdir()
-                    _write(new, source, tokenizer, length, batch, wanted, seed, bos)
+                    _write(new, source, tokenizer, length, batch, wanted, seed, bos, per_book)
 
     # In one process per host, as hosts may not share a disk.
     processes.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
@@ -200,15 +213,15 @@ def _write(
     wanted: int,
     seed: int,
     bos: Sequence[int],
+    per_book: int | None,
 ) -> None:
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     stated: list[dict] = []
     count = 0
     longest = 0
-    # The packaged books are so few that each gives an equal share, and the seed decides where it
-    # begins. Of many books all is taken.
-    shared = source == "books"
-    share = -(-wanted // (texts.AVAILABLE - texts.SCORED)) if shared else wanted
+    # The packaged books are so few that each gives an equal share.
+    if source == "books" and per_book is None:
+        per_book = -(-wanted // (texts.AVAILABLE - texts.SCORED))
     bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
         for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, seed)):
@@ -216,10 +229,10 @@ def _write(
             tokens = [*bos, *of_text]
             longest = max(longest, len(tokens))
             whole = len(tokens) // length
-            cut = min(whole, share, wanted - count)
+            cut = min(whole, per_book or whole, wanted - count)
             if cut:
                 first = 0
-                if shared:
+                if per_book:
                     first = int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
                 ids = tokens[first * length : (first + cut) * length]
                 out.write(np.asarray(ids, dtype=dtype).tobytes())

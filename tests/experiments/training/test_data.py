@@ -81,6 +81,22 @@ def test_each_packaged_book_gives_its_share_from_a_place_of_the_seed_and_the_sco
     assert len(starts) == 3
 
 
+def test_a_book_gives_at_most_so_many_sequences_and_the_order_names_the_book_of_each(
+    folder, tmp_path
+):
+    for seed in range(3):
+        data = pack(str(folder), byte_tokenizer(), 10, 1, 5, seed, tmp_path / "cache", per_book=2)
+        books = data.facts["books"]
+        assert sum(book["sequences"] for book in books) == 5
+        assert max(book["sequences"] for book in books) == 2
+        order = data.order()
+        assert [order.count(place) for place in range(len(books))] == [
+            book["sequences"] for book in books
+        ]
+        for item, place in enumerate(order):
+            assert text_of(data[item]) in TEXTS[books[place]["title"]]
+
+
 def test_seeds_settings_and_edited_texts_do_not_share_a_cache(folder, tmp_path):
     caches = [packed(folder, tmp_path, steps=20)]
     caches.append(packed(folder, tmp_path, steps=20, seed=1))
