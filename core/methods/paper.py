@@ -17,11 +17,17 @@ from .registry import register
 
 
 @register(ORIGINAL, "original", styles=(("#000000", (0, (1, 1))),))
-def original(geometry: RopeGeometry, factor: float) -> RopeScaling:
-    """No scaling: plain extrapolation to L'."""
-    return interpolate(
-        geometry, factor, np.zeros(geometry.pairs, dtype=bool), stock={"rope_type": "default"}
-    )
+def original(
+    geometry: RopeGeometry, factor: float, *, attention_factor: float = 1.0
+) -> RopeScaling:
+    """No scaling: plain extrapolation to L'.
+
+    Args:
+        attention_factor: YaRN's √(1/t) without its pairs: what it changes is not about extending.
+    """
+    stock = {"rope_type": "default"} if attention_factor == 1 else None
+    none = np.zeros(geometry.pairs, dtype=bool)
+    return interpolate(geometry, factor, none, attention_factor, stock)
 
 
 @register(TIME_REFERENCE, "PI", published=True, styles=(("#E69F00", "--"),))

@@ -28,6 +28,7 @@ _TIME = having(
         "high": Number,
     }
 )
+_KEY = having({"place": Count, "distance": Count, "nats": Number, "found": Truth})
 # The scores of each experiment; one's own may have any.
 _SCORES: dict[str, dict[str, Any]] = {
     "passkey": {"by_length": list[_Found], "by_depth": list[_Found_at]},
@@ -51,6 +52,10 @@ _SCORES: dict[str, dict[str, Any]] = {
         "blocks": dict[str, list[Number]],
         "ranges": Annotated[list[_Between], Field(min_length=2)],
         "buckets": list[_Between],
+    },
+    "needles": {
+        "keys": dict[str, Annotated[list[_KEY], Field(min_length=1)]],
+        "ranges": Annotated[list[having({"start": Count, "nats": Number})], Field(min_length=1)],
     },
     "served": {
         "losses": dict[str, _Mean],

@@ -87,6 +87,7 @@ AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
 PLAYS = 39
 PARTS = 17  # of the first book: its fifteen books and two epilogues
+_OF_BOOKS = "loss_by_position", "needles"  # experiments whose records state the books as "data"
 _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", re.MULTILINE)
 
 
@@ -116,7 +117,7 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
 
 def add_books_of(to: argparse._ActionsContainer) -> None:
     """Add --books-of."""
-    text = "of --texts, those that this record of losses by position is of, found by their content"
+    text = "of --texts, those that this record of losses or keys is of, found by their content"
     command_line.option(to, "--books-of", command_line.path, "RECORD", text)
 
 
@@ -250,10 +251,10 @@ def books_of(record: Path, given: list[Book]) -> list[Book]:
     on them stands beside it.
 
     Raises:
-        InputError: it is no record of losses by position, or some of its books are not there.
+        InputError: it is no record of losses or keys in books, or some of its books are not there.
     """
-    if record.parent.name != "loss_by_position":
-        raise InputError(f"{record} is no record of losses by position; give --books-of one.")
+    if record.parent.name not in _OF_BOOKS:
+        raise InputError(f"{record} is no record of {' or '.join(_OF_BOOKS)}; give one.")
     by_content = {book.sha256: book for book in given}
     books = records.read(record)["run"]["data"]
     missing = [title for title, content in books.items() if content not in by_content]
@@ -371,12 +372,18 @@ def sequence(
     """
     begin = excerpt * length
     end = (excerpt + 1) * length + (not bos)
-    ids = tokens(tokenizer, book, end)
-    if len(ids) < end:
+    ids = beginning(tokenizer, book, end)
+    return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:]])
+
+
+def beginning(tokenizer, book: Book, count: int) -> Tensor:
+    """The first `count` ids of a text, without special tokens; InputError if it has fewer."""
+    ids = tokens(tokenizer, book, count)
+    if len(ids) < count:
         raise InputError(
-            f"{book.title!r} has {len(ids)} tokens, and {end} are to be read; give a longer text."
+            f"{book.title!r} has {len(ids)} tokens, and {count} are to be read; give a longer text."
         )
-    return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:end]])
+    return ids
 
 
 def _check_count(count: int, most: int, what: str) -> None:

@@ -20,6 +20,7 @@ Setting = tuple[str, dict]  # a method and its options
 READS = {
     "perplexity": ("texts", "books_of"),
     "loss_by_position": ("texts", "books_of"),
+    "needles": ("texts", "books_of"),
     "open_llm": ("benchmarks",),
     "longbench_e": ("benchmarks",),
     "finetune": ("corpus",),

@@ -1,16 +1,16 @@
-"""A model of one's own, beyond the paper: loss by position."""
+"""A model of one's own, beyond the paper: loss by position, keys in a book."""
 
 from collections.abc import Iterator
 
 from experiments.suites.suite import Chain, Suite
 
-OPTIONS = {"loss_by_position": {"packaged": 1}}
+OPTIONS = {"loss_by_position": {"packaged": 1}, "needles": {"packaged": 1}}
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
     for factor in suite.model.factors:
         for setting in suite.model.comparison(factor):
-            yield suite.untrained(setting, factor, ["loss_by_position"])
+            yield suite.untrained(setting, factor, OPTIONS)
 
 
 PARTS = (untrained,)

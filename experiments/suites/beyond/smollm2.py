@@ -31,11 +31,13 @@ def parts(model, factor):
 OPTIONS = {
     # In float32, as methods differ by thousandths.
     "loss_by_position": {"parts": parts, "dtype": "float32"},
+    "needles": {"parts": parts, "dtype": "float32"},
     # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
     "learned": {"steps": 100, "evaluate_every": 5, "dtype": "float32"},
 }
 QUICK = {
     "loss_by_position": {"parts": 1},
+    "needles": {"parts": 1},
     "learned": None,
 }
 POSITIONS = ["loss_by_position"]
