@@ -73,10 +73,11 @@ class Comparison:
     def find(
         self, method: str | None, options: dict | None = None, factor: float | None = None
     ) -> Row | None:
-        """The row of a setting, or None; without `options` or `factor`, any options or factor
-        match."""
+        """The row of a setting that reads whole texts, or None; without `options` or `factor`, any
+        options or factor match."""
         for row in self.rows:
             same = row.setting.method == method and factor in (None, row.setting.factor)
+            same = same and not row.setting.last
             if same and (options is None or dict(row.setting.options) == options):
                 return row
         return None

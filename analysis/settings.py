@@ -38,11 +38,16 @@ def default_of(option: str) -> Any:
 @dataclass(frozen=True)
 class Setting:
     """A method, its given options, and the scaling factor s; a method of None is a model as it
-    is."""
+    is.
+
+    Attributes:
+        last: how many of a text's last tokens are read, where it is not the whole text.
+    """
 
     method: str | None
     options: tuple[tuple[str, Any], ...] = ()
     factor: float = 1.0
+    last: int | None = None
 
     @classmethod
     def of(cls, run: Mapping) -> Setting:
@@ -51,7 +56,8 @@ class Setting:
         options = {
             name: tuple(value) if isinstance(value, list) else value for name, value in entries
         }
-        return cls(run["method"], tuple(sorted(options.items())), float(run["factor"]))
+        given = tuple(sorted(options.items()))
+        return cls(run["method"], given, float(run["factor"]), run.get("read"))
 
     def option(self, name: str, default: Any = None) -> Any:
         """An option's value if it was given, else `default`."""
@@ -88,8 +94,9 @@ class Setting:
             shown = ["t = 0"]
         title = method.title if method else self.method
         name = title + (f" ({', '.join(shown)})" if shown else "")
-        temperature = self.option("attention_factor")
-        return name if temperature is None else f"{name}, attention × {temperature:.2f}"
+        if (factor := self.option("attention_factor")) is not None:
+            name += f", attention × {factor:.2f}"
+        return f"{name}, last {tokens(self.last)}" if self.last else name
 
     @property
     def order(self) -> tuple:
@@ -107,7 +114,7 @@ class Setting:
             len(rest),
             str(rest),
         )
-        return "file" in options, index, self.factor, *given
+        return "file" in options, index, self.factor, *given, self.last or 0
 
 
 _FILES = {"weights", "file"}

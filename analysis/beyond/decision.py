@@ -1,32 +1,54 @@
-"""What the fine-tunes at L' decide, by a rule that was fixed before any of them was scored.
+"""What differences of loss and of keys decide, by rules that were fixed before they were measured.
 
-The number is the loss on tokens L to L' of DPRoPE at the paper's n̂ minus YaRN's, per book, with
-Student's 95 % interval over books.
+The number is that of tokens, or of keys, beyond L, per book, with Student's 95 % interval over
+books and, where there are several, seeds.
 """
 
 from __future__ import annotations
 
 from analysis.scores import Score
 
-MATTERS = 0.010  # nats per token: a third of what the paper's own perplexities differ by, 0.031
-
+MATTERS = 0.010  # nats per token: a third of what the paper's own untrained perplexities differ by
 BETTER = "DPRoPE extends better, fine-tuned"
 WORSE = "YaRN extends better, after 1 M tokens"
 SLIGHTLY_WORSE = "YaRN is ahead by less than matters"
 IMMATERIAL = "after training the choice is immaterial"
+
+# nats a key: a factor of 1.6 in the probability of a whole key
+KEYS_MATTER = 0.5
+SLIGHT = "differs by less than matters"
+NO_MATTER = "no difference that matters"
+
 UNDECIDED = "not decided"
 
 
-def outcome(difference: Score) -> str:
-    """The words for n̂ minus YaRN beyond L; a score without an interval decides nothing."""
+def by_loss(difference: Score) -> str:
+    """The words for the loss of fine-tuned n̂ minus fine-tuned YaRN's; without an interval nothing
+    is decided."""
     if difference.low is None:
         return UNDECIDED
     if difference.high < 0:
         return BETTER
     if difference.low >= MATTERS:
         return WORSE
-    if difference.low > 0:
-        return SLIGHTLY_WORSE
-    if max(-difference.low, difference.high) <= MATTERS:
-        return IMMATERIAL
+    if not _within(difference, MATTERS):
+        return UNDECIDED
+    return SLIGHTLY_WORSE if difference.low > 0 else IMMATERIAL
+
+
+def by_keys(difference: Score, ours: str = "DPRoPE", other: str = "YaRN") -> str:
+    """The words for the nats a key of one setting minus another's; without an interval nothing is
+    decided."""
+    if difference.low is None:
+        return UNDECIDED
+    if _within(difference, KEYS_MATTER):
+        return NO_MATTER if difference.holds_zero else SLIGHT
+    if difference.high < 0:
+        return f"{ours} retrieves better"
+    if difference.low >= KEYS_MATTER:
+        return f"{other} retrieves better"
     return UNDECIDED
+
+
+def _within(difference: Score, margin: float) -> bool:
+    return -margin <= difference.low and difference.high <= margin

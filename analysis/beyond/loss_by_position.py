@@ -8,32 +8,12 @@ import re
 
 import numpy as np
 
-from analysis.comparison import (
-    Comparison,
-    Row,
-    compared,
-    comparisons,
-    factors,
-    require_alike,
-)
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
+from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Record, Results
-from analysis.scores import (
-    LEAST_TEXTS,
-    Score,
-    Scores,
-    book_of,
-    difference_over_texts,
-    over_texts,
-    stacked,
-)
+from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
 from analysis.settings import span
 from core.errors import InputError
-
-# where a loss is taken
-WITHIN = "within L"
-BEYOND = "beyond L"
-CHANGE = "beyond minus within"
-PLACES = (WITHIN, BEYOND, CHANGE)
 
 
 def measured_factors(results: Results) -> list[float]:
@@ -141,21 +121,8 @@ def level(row: Row, where: str = BEYOND) -> Score:
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
-    """:func:`level` minus the reference's, paired by text and by the seeds that both have.
-
-    Where they have none in common, each side's mean over its seeds counts, with its spread.
-
-    Raises:
-        InputError: the two were not measured on the same texts.
-    """
-    require_alike(row, reference)
-    if shared := set(row.seeds) & set(reference.seeds):
-        row = row.of_seeds(shared)
-        reference = reference.of_seeds(shared)
-    texts_of = row.first  # both are in the order of the row's texts
-    ours = _side(texts_of, by_text(*row.runs), where)
-    others = _side(texts_of, by_text(texts_of, *reference.runs)[1:], where)
-    return difference_over_texts(ours, others, bool(shared))
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
+    return paired(row, reference, lambda *runs: _side(runs[0], by_text(*runs), where))
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

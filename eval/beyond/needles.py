@@ -26,7 +26,6 @@ from core.huggingface.rotation import at_length
 from eval.generation import keeps_tokens, reserved
 
 NUMBERS = range(10_000, 100_000)
-GUESS = math.log(len(NUMBERS))  # nats
 QUESTION = 64  # tokens that are left free for a question and its answer
 _DRAWN = 200  # numbers of which most decide how many tokens a key has
 CITIES = (

@@ -37,6 +37,7 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
         of_method = options.setdefault((setting.method, setting.factor), [()])
         own = () if setting.plain() else setting.options
+        own += (("last", setting.last),) if setting.last else ()
         if own not in of_method:
             of_method.append(own)
         place = of_method.index(own)

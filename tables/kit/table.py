@@ -141,11 +141,17 @@ def _cell(scores: Mapping[str, Score | None], metric: str, digits: int, best: fl
     if metric not in scores:
         return Cell(NO_RECORD)
     score = scores[metric]
+    if score and score.low is None and score.n is None:
+        digits = 2
+    return score_cell(score, digits, metric.startswith("Δ"), best)
+
+
+def score_cell(
+    score: Score | None, digits: int, sign: bool = False, best: float | None = None
+) -> Cell:
+    """A score with its interval, or with the value of each of few texts; bold if it is the best."""
     if score is None:
         return Cell(NONE)
-    if score.low is None and score.n is None:
-        digits = 2
-    sign = metric.startswith("Δ")
     each = by_text(score, digits, sign)
     small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
     return Cell(number(score.mean, digits, sign), small, bold=score.mean == best)

@@ -1,0 +1,114 @@
+"""Keys in books: the records of experiments.beyond.needles.
+
+A book's value is the mean over its keys within L, or beyond it. A key lies beyond L if it begins
+more than L tokens before the question.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
+from analysis.comparison import Comparison, Row, comparisons, factors
+from analysis.results import Record, Results
+from analysis.scores import Score, Scores, book_of, over_texts, stacked
+from core.errors import InputError
+
+GUESS = float(np.log(90_000))  # nats of a blind guess among the numbers of five digits
+NATS = "nats"
+FOUND = "found"
+
+
+def measured_factors(results: Results) -> list[float]:
+    """The scaling factors of the records."""
+    return factors(results, "needles")
+
+
+def sets(results: Results, factor: float) -> list[Comparison]:
+    """Every comparable set at a factor: those without training, then the fine-tuned ones, the
+    largest first."""
+    without, trained = (
+        comparisons(results, "needles", trained, factor=factor) for trained in (False, True)
+    )
+    return without + trained
+
+
+def texts(run: Record) -> list[str]:
+    """The book of each haystack."""
+    return [book_of(title) for title in run.scores["keys"]]
+
+
+def distances(run: Record) -> np.ndarray:
+    """How far before the question each key begins, the mean over texts: tokens [keys]."""
+    return _of_keys(run, run, "distance").mean(axis=0)
+
+
+def by_distance(run: Record) -> np.ndarray:
+    """Nats of the keys at each of :func:`distances`, the mean over texts: [keys]."""
+    return _of_keys(run, run, NATS).mean(axis=0)
+
+
+def _of_keys(first: Record, run: Record, what: str) -> np.ndarray:
+    """[texts, keys] of a record, in the order of the first's texts.
+
+    Raises:
+        InputError: they are of other texts.
+    """
+    keys = run.scores["keys"]
+    if keys.keys() != first.scores["keys"].keys():
+        raise InputError(
+            f"{run.file} has keys of other texts than {first.file}; measure both on the same."
+        )
+    return stacked([[float(key[what]) for key in keys[title]] for title in first.scores["keys"]])
+
+
+def _beyond(run: Record) -> np.ndarray:
+    """Whether each key lies beyond L, [texts, keys]."""
+    edge = max(each["start"] for each in run.scores["ranges"])
+    return _of_keys(run, run, "distance") > (edge or np.inf)
+
+
+def by_text(*runs: Record, where: str = BEYOND, what: str = NATS) -> np.ndarray:
+    """The mean over the keys of each book in one of PLACES, [records, books], in the order of the
+    books' titles."""
+    if where == CHANGE:
+        beyond, within = (by_text(*runs, where=each, what=what) for each in (BEYOND, WITHIN))
+        return beyond - within
+    chosen = _beyond(runs[0]) == (where == BEYOND)
+    values = np.stack([_of_keys(runs[0], run, what) for run in runs])
+    books = np.array(texts(runs[0]))
+    return np.stack(
+        [
+            values[:, books == book][:, chosen[books == book]].mean(axis=1)
+            for book in np.unique(books)
+        ],
+        axis=1,
+    )
+
+
+def places(run: Record) -> Scores:
+    """Nats a key within L, beyond it, and the second minus the first, over books; and the per cent
+    that is found."""
+    nats = {where: over_texts(by_text(run, where=where)) for where in PLACES}
+    found = {
+        f"{FOUND} {where}": over_texts(100 * by_text(run, where=where, what=FOUND))
+        for where in (WITHIN, BEYOND)
+    }
+    return nats | found
+
+
+def level(row: Row, where: str = BEYOND) -> Score:
+    """Nats a key in one of PLACES, over books and seeds."""
+    return row.scores(places)[where]
+
+
+def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
+    return paired(row, reference, lambda *runs: by_text(*runs, where=where))
+
+
+def found(row: Row, where: str) -> tuple[int, int]:
+    """How many keys are found in a place, and of how many; added up over seeds."""
+    chosen = _beyond(row.first) == (where == BEYOND)
+    of_runs = [_of_keys(row.first, run, FOUND)[chosen] for run in row.runs]
+    return int(sum(each.sum() for each in of_runs)), sum(map(len, of_runs))

@@ -1,0 +1,95 @@
+"""Keys in books, by their distance to the question."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.beyond import needles as keys
+from analysis.comparison import Comparison, Row, own_methods
+from analysis.results import Results
+from analysis.scores import counted
+from core import PROPOSED, rope
+from figures.beyond import curves
+from figures.kit import style
+
+MOST = 7  # lines that can be told apart
+COLUMNS = 2
+
+
+def needles(results: Results) -> Figure:
+    """Keys hidden in books: what each costs, by how far it lies before the question.
+
+    Beyond the paper. Each mark is the mean over books of −log of the probability of a key's digits:
+    lower is better, and the dashed line is a blind guess among all numbers of five digits. Right of
+    the dotted line a key lies more than L tokens before the question, farther than in any text of
+    pre-training. “Last” reads the last L tokens alone and can only guess beyond. The table of keys
+    has all settings, with intervals.
+
+    A panel for each set of records that can be compared.
+
+    Raises:
+        NotMeasured: there is no record.
+    """
+    results.require("needles")
+    shown = [
+        (rows, factor)
+        for factor in keys.measured_factors(results)
+        for rows in keys.sets(results, factor)
+    ]
+    chosen = [_chosen(results, rows, factor) for rows, factor in shown]
+    drawn = style.styles(row.setting for rows in chosen for row in rows)
+    columns = min(COLUMNS, len(shown))
+    lines = -(-len(shown) // columns)
+    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.4 * lines)
+    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True)
+    for axes in grid.ravel()[len(shown) :]:
+        axes.set_axis_off()
+    for axes, rows, (compared, factor) in zip(grid.ravel(), chosen, shown):
+        _panel(axes, rows, drawn, results.context_length)
+        axes.set_title(_title(compared, factor), loc="left")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("nats a key (less is better)")
+    figure.suptitle(results.title, fontsize=8)
+    return figure
+
+
+def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
+    """At most MOST rows: the paper's methods, the model that is not extended, a user's own; then
+    those that find most beyond L."""
+    n_hat = results.n_hat.get(factor)
+    first = [(rope.BASELINE, {}), (PROPOSED, {"n_hat": n_hat} if n_hat else {}), (PROPOSED, {})]
+    first += [(name, {}) for name in own_methods(results)]
+    found = [rows.find(method, options) for method, options in first]
+    found += [row for row in rows.rows if row.setting.last]
+    by_nats = sorted(rows.rows, key=lambda row: keys.level(row).mean)
+    wanted = {row.setting: row for row in (*found, *by_nats) if row}
+    return [wanted[setting] for setting in sorted([*wanted][:MOST], key=lambda one: one.order)]
+
+
+def _title(rows: Comparison, factor: float) -> str:
+    state = "fine-tuned" if rows.rows[0].trained else "without training"
+    return f"{state}, s = {factor:g}, {counted(len({*keys.texts(rows.first)}), 'text')}"
+
+
+def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> None:
+    ends = {}
+    colours = {}
+    for row in rows:
+        far = keys.distances(row.first) / 1024
+        nats = np.mean([keys.by_distance(run) for run in row.runs], axis=0)
+        look = style.line(drawn[row.setting])
+        axes.plot(far, nats, label=row.setting.name, marker=".", markersize=3, **look)
+        ends[row.setting.name] = (far[0], nats[0])
+        colours[row.setting.name] = drawn[row.setting][0]
+    axes.axhline(keys.GUESS, color="black", linewidth=0.6, linestyle="--")
+    axes.annotate(
+        "a guess", (0, keys.GUESS), xytext=(2, 2), textcoords="offset points", fontsize=6.5
+    )
+    style.mark_length(axes, context_length / 1024)
+    axes.set_xlabel("tokens between the key and the question (1024)")
+    axes.set_xlim(0, math.ceil(max(far)))
+    axes.set_ylim(bottom=0)
+    curves.name_curves(axes, ends, colours)

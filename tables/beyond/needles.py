@@ -1,0 +1,92 @@
+"""Keys in books, within L and beyond it, beside the losses of the same settings."""
+
+from analysis.beyond import loss_by_position
+from analysis.beyond import needles as keys
+from analysis.beyond.books import BEYOND, WITHIN
+from analysis.comparison import Comparison, Row
+from analysis.results import Results
+from analysis.scores import Score
+from analysis.settings import tokens
+from core import rope
+from tables.benchmarks import OVER_TEXTS, seeds
+from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
+
+BASELINE = rope.METHODS[rope.BASELINE].title
+SIDES = WITHIN, BEYOND
+COLUMNS = (
+    "Method",
+    *(f"{what} {where}" for what in ("nats", "Δ", "found", "loss, Δ") for where in SIDES),
+)
+CAPTION = (
+    "Keys of five digits hidden in the beginnings of books, L' tokens long, each asked for by its "
+    "own sentence after one reading. Nats are −log of the probability of the right digits, the "
+    "mean over keys: less is better, and a blind guess costs 11.4. A key lies beyond L if it "
+    "begins more than L tokens before the question. Found are those whose digits are each the "
+    f"likeliest. Δ is the difference to {BASELINE}, paired by book, untrained methods to untrained "
+    f"{BASELINE} and fine-tuned ones to fine-tuned. “Last” reads the last L tokens alone, and can "
+    "only guess what lies further back. Losses, in nats a token, are of other books, see the table "
+    f"of losses by position. {OVER_TEXTS}"
+)
+
+
+def needles(results: Results) -> Table:
+    """Keys hidden in books, within and beyond L, beside losses.
+
+    At each factor a block for each state and set of books.
+    """
+    results.require("needles")
+    blocks = [
+        _block(results, compared, factor)
+        for factor in keys.measured_factors(results)
+        for compared in keys.sets(results, factor)
+    ]
+    return Table("needles", CAPTION, tuple(blocks))
+
+
+def _block(results: Results, compared: Comparison, factor: float) -> Block:
+    baseline = compared.find(rope.BASELINE, {})
+    least = {where: min(keys.level(row, where).mean for row in compared.rows) for where in SIDES}
+    lines = []
+    for row in compared.rows:
+        has_gap = baseline not in (None, row)
+        nats = [score_cell(keys.level(row, where), 2, best=least[where]) for where in SIDES]
+        gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
+        found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
+        losses = [loss_beside(results, row, where) for where in SIDES]
+        lines.append(
+            (
+                Cell(sentence_case(row.setting.name)),
+                *nats,
+                *(score_cell(gap, 2, sign=True) for gap in gaps),
+                *map(Cell, found),
+                *(score_cell(loss, 3, sign=True) for loss in losses),
+            )
+        )
+    return Block(_title(results, compared, factor), COLUMNS, tuple(lines))
+
+
+def loss_beside(results: Results, row: Row, where: str) -> Score | None:
+    """The loss of the same setting in the same state minus the baseline's, on its own books; None
+    where it was not measured on enough of them."""
+    if row.setting.last:
+        return None
+    rows = loss_by_position.sampled(results, row.setting.factor, row.trained)
+    options = dict(row.setting.options)
+    same = rows.find(row.setting.method, options)
+    baseline = rows.find(rope.BASELINE, {})
+    if not same or not baseline or same is baseline:
+        return None
+    return loss_by_position.gap(same, baseline, where)
+
+
+def _title(results: Results, compared: Comparison, factor: float) -> str:
+    first = compared.first
+    state = f"fine-tuned{seeds(compared.rows)}" if compared.rows[0].trained else "without training"
+    books = titles(keys.texts(first))
+    lengths = (
+        f"{tokens(results.context_length)} to {tokens(round(results.context_length * factor))}"
+    )
+    return (
+        f"{results.title}, s = {factor:g}, {lengths}, {state}, {first.run['keys']} keys in each of "
+        f"{books}"
+    )

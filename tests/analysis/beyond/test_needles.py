@@ -1,0 +1,96 @@
+"""Keys in books: means by hand and by pandas and SciPy, and what is paired with what."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis.beyond import needles
+from core.errors import InputError
+
+L = 8192
+
+
+def record(nats, found, read=None, distances=(12000, 9000, 5000, 1000)):
+    """Keys of books from nats and found, by title: one value a distance."""
+    keys = {
+        title: [
+            {"place": 16320 - far, "distance": far, "nats": each, "found": said}
+            for far, each, said in zip(distances, nats[title], found[title], strict=True)
+        ]
+        for title in nats
+    }
+    run = {"read": read} if read else {}
+    ranges = [{"start": 0, "nats": 0.0}, {"start": L, "nats": 0.0}]
+    data = dict.fromkeys(nats, "hash")
+    return run | {"data": data, "scores": {"keys": keys, "ranges": ranges}}
+
+
+def drawn(seed, books=6):
+    rng = np.random.default_rng(seed)
+    titles = [f"Book {number}" for number in range(books)]
+    nats = {title: rng.normal(8, 2, 4).tolist() for title in titles}
+    return nats, {title: (rng.random(4) < 0.5).tolist() for title in titles}
+
+
+def rows(recorder):
+    sets = needles.sets(recorder.results(), 2.0)
+    return {row.setting.name: row for rows in sets for row in rows.rows}
+
+
+def test_means_gaps_and_counts_are_those_of_pandas_and_scipy(recorder):
+    tables = {}
+    for seed, method in enumerate(("yarn", "pi")):
+        nats, found = drawn(seed)
+        recorder.add("needles", method, **record(nats, found))
+        frame = pd.DataFrame(nats)
+        tables[method] = {"beyond L": frame[:2].mean(), "within L": frame[2:].mean()}
+        tables[method]["found"] = pd.DataFrame(found)
+    of = rows(recorder)
+    for where in ("beyond L", "within L"):
+        gap = needles.gap(of["PI"], of["YaRN"], where)
+        apart = tables["pi"][where] - tables["yarn"][where]
+        interval = stats.ttest_1samp(apart, 0).confidence_interval()
+        assert gap.mean == pytest.approx(apart.mean())
+        assert (gap.low, gap.high) == pytest.approx(tuple(interval))
+        assert needles.level(of["PI"], where).mean == pytest.approx(tables["pi"][where].mean())
+    change = needles.gap(of["PI"], of["YaRN"], "beyond minus within").mean
+    assert change == pytest.approx(
+        needles.gap(of["PI"], of["YaRN"], "beyond L").mean
+        - needles.gap(of["PI"], of["YaRN"], "within L").mean
+    )
+    found = tables["pi"]["found"]
+    assert needles.found(of["PI"], "beyond L") == (found[:2].to_numpy().sum(), 12)
+    assert needles.found(of["PI"], "within L") == (found[2:].to_numpy().sum(), 12)
+    run = of["PI"].first
+    assert needles.distances(run).tolist() == [12000, 9000, 5000, 1000]
+    assert needles.by_distance(run) == pytest.approx(pd.DataFrame(drawn(1)[0]).mean(axis=1))
+
+
+def test_parts_of_a_book_are_one_book(recorder):
+    nats = {"A, part 1": [8, 8, 1, 1], "A, part 2": [4, 4, 3, 3], "B": [2, 2, 2, 2]}
+    recorder.add("needles", "yarn", **record(nats, dict.fromkeys(nats, [True] * 4)))
+    (row,) = rows(recorder).values()
+    assert needles.level(row, "beyond L").texts == (6, 2)
+    assert needles.level(row, "within L").texts == (2, 2)
+
+
+def test_what_reads_the_last_tokens_alone_is_a_row_of_its_own(recorder):
+    whole, last = drawn(0), drawn(1)
+    recorder.add("needles", "original", **record(*whole))
+    recorder.add("needles", "original", **record(*last, read=L))
+    of = rows(recorder)
+    assert list(of) == ["original", "original, last 8k"]
+    (sets,) = needles.sets(recorder.results(), 2.0)
+    assert sets.find("original").setting.last is None
+    gap = needles.gap(of["original, last 8k"], of["original"])
+    apart = pd.DataFrame(last[0])[:2].mean() - pd.DataFrame(whole[0])[:2].mean()
+    assert gap.mean == pytest.approx(apart.mean())
+
+
+def test_keys_of_other_books_are_not_compared(recorder):
+    recorder.add("needles", "yarn", comparable=(), **record(*drawn(0)))
+    recorder.add("needles", "pi", comparable=(), **record(*drawn(0, books=5)))
+    of = rows(recorder)
+    with pytest.raises(InputError, match="other texts"):
+        needles.gap(of["PI"], of["YaRN"])
