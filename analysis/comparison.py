@@ -96,6 +96,8 @@ def comparisons(
 ) -> list[Comparison]:
     """The sets of records that may stand in one table, the largest set first.
 
+    Fine-tunes that took so many sequences of each book stand apart from those that took all.
+
     Args:
         trained: take the records of fine-tuned models, or those without training.
         of: which records to consider.
@@ -109,7 +111,8 @@ def comparisons(
         same = bool(record.training) == trained and factor in (None, record.run["factor"])
         if same and of(record):
             _check_formula(record, results.plain)
-            key = json.dumps(record.alike, sort_keys=True)
+            per_book = (record.training or {}).get("per_book")
+            key = json.dumps([record.alike, per_book], sort_keys=True)
             sets.setdefault(key, []).append(record)
     largest_first = sorted(sets.values(), key=_size, reverse=True)
     return [_comparison(records) for records in largest_first]

@@ -126,7 +126,7 @@ class RopeScaling:
 
     Attributes:
         inv_freq: the scaled θ̂_i in radians per position, float64 [pairs].
-        attention_factor: multiplies both cos and sin (YaRN's temperature; 1 for methods without
+        attention_factor: multiplies both cos and sin (YaRN's √(1/t); 1 for methods without
             one).
         interpolated: bool [pairs], True where θ̂_i = θ_i/s.
         install: (model, geometry, factor) → the model; for a method that needs more in a model than

@@ -14,7 +14,8 @@ from core import rope
 from tables.kit.markdown import text
 
 # A claim on one model, by `claim`, `measured` (None if no model has records of it), `name` (the
-# model's, without its size), `statements`, their `verdict` together, and the `telling` one.
+# model's, without its size), `statements`, their `verdict` together, `by` what that came out (empty
+# where a claim is tested in one way), and the `telling` one.
 Tested = dict[str, Any]
 
 
@@ -37,6 +38,9 @@ def _on_model(claim: Claim, measured: Results | None) -> Tested:
         "name": text(measured.title.split(" (")[0]) if measured else "",
         "statements": statements,
         "verdict": verdict,
+        "by": " and ".join(
+            dict.fromkeys(each.by for each in statements if each.by and each.verdict == verdict)
+        ),
         "telling": _telling(statements, verdict),
     }
 

@@ -135,15 +135,17 @@ def overall_pages(tested: list) -> Pages:
 
 
 def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
-    """By claim and outcome, on which models and in which state it came out."""
-    states = {"without training": " (untrained)", "fine-tuned": " (fine-tuned)"}
+    """By claim and outcome, on which models, in which state and by what it came out."""
+    states = {"without training": "untrained", "fine-tuned": "fine-tuned"}
     by_claim: dict[str, dict[str, list[str]]] = {}
     for one in (one for claim in tested for one in claim):
         models = by_claim.setdefault(one["claim"].text, {}).setdefault(
             one["verdict"].removesuffix(" here"), []
         )
         if one["measured"]:
-            models.append(one["name"] + states.get(one["telling"].measured_on.split(",")[0], ""))
+            words = [states.get(one["telling"].state, ""), one["by"] and f"by {one['by']}"]
+            stated = ", ".join(filter(None, words))
+            models.append(f"{one['name']} ({stated})" if stated else one["name"])
     return by_claim
 
 

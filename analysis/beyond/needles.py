@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
-from analysis.comparison import Comparison, Row, comparisons, factors
+from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Record, Results
-from analysis.scores import Score, Scores, book_of, over_texts, stacked
+from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
 from core.errors import InputError
 
 GUESS = float(np.log(90_000))  # nats of a blind guess among the numbers of five digits
@@ -31,6 +31,16 @@ def sets(results: Results, factor: float) -> list[Comparison]:
         comparisons(results, "needles", trained, factor=factor) for trained in (False, True)
     )
     return without + trained
+
+
+def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
+    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS books; the
+    largest such set."""
+
+    def is_sample(run: Record) -> bool:
+        return len({*texts(run)}) >= LEAST_TEXTS
+
+    return compared(results, "needles", trained, of=is_sample, factor=factor)
 
 
 def texts(run: Record) -> list[str]:

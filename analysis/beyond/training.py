@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,6 +90,27 @@ def quarters(by_step: np.ndarray) -> list[Quarter]:
     """The four quarters of the gap [steps], whose number four divides."""
     parts = np.split(by_step, QUARTERS)
     return [Quarter(float(part.mean()), standard_error(part)) for part in parts]
+
+
+def slope(by_step: np.ndarray, order: Sequence[int], first: int) -> Quarter:
+    """How much the gap changes in a quarter of the steps, from step `first` on (counted from 0),
+    with its standard error: by least squares, with a level of its own for each book.
+
+    Args:
+        order: the book that each step read.
+    """
+    steps = np.arange(first, len(by_step), dtype=np.float64)
+    gap = np.array(by_step[first:])
+    books = np.array(order[first:])
+    for book in np.unique(books):
+        gap[books == book] -= gap[books == book].mean()
+        steps[books == book] -= steps[books == book].mean()
+    spread = (steps**2).sum()
+    per_step = (steps * gap).sum() / spread
+    freedom = len(gap) - len(np.unique(books)) - 1
+    error = np.sqrt(((gap - per_step * steps) ** 2).sum() / freedom / spread)
+    steps_of_quarter = len(by_step) / QUARTERS
+    return Quarter(float(steps_of_quarter * per_step), float(steps_of_quarter * error))
 
 
 def still_closing(by_step: np.ndarray) -> bool:

@@ -40,6 +40,7 @@ class Statement:
         what: what the number is of.
         number: the number, with its 95 % interval if it has one.
         state: the training, or how the number was computed; may be empty.
+        by: what decides it, where a claim is tested in two ways: "loss" or "keys"; else empty.
         sample: what the number is averaged over, in the singular; may be empty.
         factor: s.
         metric: the metric of the number; may be empty.
@@ -56,6 +57,7 @@ class Statement:
     number: Score
     state: str
     factor: float
+    by: str = ""
     sample: str = ""
     metric: str = ""
     region: Region | None = None
@@ -70,9 +72,11 @@ class Statement:
 
     @property
     def measured_on(self) -> str:
-        """The training, and how many seeds and samples the number is over, as "fine-tuned, 3 seeds,
-        8 texts"."""
+        """The training, what decides, and how many seeds and samples the number is over, as
+        "fine-tuned, by loss, 3 seeds, 8 texts"."""
         words = [self.state] if self.state else []
+        if self.by:
+            words.append(f"by {self.by}")
         if self.state == FINE_TUNED:
             words.append(seed_count(self.number.seeds))
         if self.number.n and self.sample:

@@ -7,6 +7,7 @@ anything is measured: the best of several is never picked by its score.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
@@ -29,6 +30,7 @@ SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such
 # folder.
 losses = discovery.module("analysis.beyond.loss_by_position")
+keys = discovery.module("analysis.beyond.needles")
 
 
 # The disturbance
@@ -86,25 +88,30 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
 
 
 def less_is_better(results: Results) -> Iterator[Statement]:
-    """The central claim: DPRoPE at t = 0 has the least disturbance, and so less loss beyond L than
-    the other methods.
+    """The central claim: DPRoPE has less disturbance than the paper's rivals, and so less loss
+    beyond L, and finds more keys there.
 
-    The others are the paper's rivals and DPRoPE at the paper's n̂. A correlation over a few
-    methods, or over selections of pairs that contain each other, would rest on no sample.
+    DPRoPE is taken at t = 0, the least disturbance, and at the paper's n̂. The two are not compared
+    with each other: their disturbances differ by noise. A correlation over a few methods, or over
+    selections of pairs that contain each other, would rest on no sample.
     """
-    on_books = [*_on_books(results, trained=True), *_on_books(results, trained=False)]
-    for rows, factor, papers in on_books:
-        least = rows.find(rope.PROPOSED, {}, factor)
-        if least is None:
-            continue
-        rivals = [rows.find(method, {}, factor) for method in published.rivals("disturbance")]
-        for other in filter(None, [*rivals, papers]):
-            less, more = (
-                disturbance.compute(results.geometry, row.setting).average for row in (least, other)
-            )
-            if less < more:
-                beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
-                yield _loss_difference(least, other, region=BELOW, beside=beside)
+    for by in filter(None, (losses, keys)):
+        for trained in (True, False):
+            for rows, factor, papers in _on_books(results, trained, by):
+                for ours in filter(None, (rows.find(rope.PROPOSED, {}, factor), papers)):
+                    for method in published.rivals("disturbance"):
+                        if other := rows.find(method, {}, factor):
+                            yield from _less_disturbed(results, ours, other, by)
+
+
+def _less_disturbed(results: Results, ours: Row, other: Row, by: ModuleType) -> Iterator[Statement]:
+    """That a row with less disturbance than another extends better; nothing if it has not less."""
+    less, more = (
+        disturbance.compute(results.geometry, row.setting).average for row in (ours, other)
+    )
+    if less < more:
+        beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
+        yield _difference(ours, other, by=by, region=BELOW, beside=beside)
 
 
 def least_loss(results: Results) -> Iterator[Statement]:
@@ -113,7 +120,7 @@ def least_loss(results: Results) -> Iterator[Statement]:
     for rows, factor, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
             paper = published.perplexity_advantage(rival.setting.method, factor)
-            yield _loss_difference(ours, rival, region=BELOW, paper=paper)
+            yield _difference(ours, rival, region=BELOW, paper=paper)
 
 
 def collapse(results: Results) -> Iterator[Statement]:
@@ -123,44 +130,55 @@ def collapse(results: Results) -> Iterator[Statement]:
         original = rows.find(rope.ORIGINAL, {}, factor)
         yarn = rows.find(rope.BASELINE, {}, factor)
         if original and yarn:
-            yield _loss_difference(original, yarn, region=ABOVE, where=losses.CHANGE)
+            yield _difference(original, yarn, region=ABOVE, where=losses.CHANGE)
         if original and ours:
-            yield _loss_difference(ours, original, region=BELOW)
+            yield _difference(ours, original, region=BELOW)
 
 
-def _on_books(results: Results, trained: bool) -> Iterator[tuple[Comparison, float, Row | None]]:
-    """Rows whose losses by position are of enough books, s, and DPRoPE's row at the paper's n̂;
-    none without beyond/."""
-    for factor in losses.measured_factors(results) if losses else ():
-        if rows := losses.sampled(results, factor, trained):
+def _on_books(
+    results: Results, trained: bool, by: ModuleType | None = losses
+) -> Iterator[tuple[Comparison, float, Row | None]]:
+    """Rows whose losses by position, or keys, are of enough books, s, and DPRoPE's row at the
+    paper's n̂; none without beyond/."""
+    for factor in by.measured_factors(results) if by else ():
+        if rows := by.sampled(results, factor, trained):
             n_hat = results.n_hat.get(factor)
             yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
 
 
-def _loss_difference(
-    row: Row, other: Row, *, region: Region, where: str = "beyond L", beside=(), **more
+def _difference(
+    row: Row,
+    other: Row,
+    *,
+    by: ModuleType | None = losses,
+    region: Region,
+    where: str = "beyond L",
+    beside=(),
+    **more,
 ) -> Statement:
-    """That a row's loss minus another's lies in a region.
+    """That a row's loss, or nats a key, minus another's lies in a region.
 
     Beside it stand on how many books it has its sign, and the same in the other places: what a
     method loses within L and beyond it alike, it does not lose by extending.
     """
-    gaps = {place: losses.gap(row, other, place) for place in losses.PLACES}
+    digits = 3 if by is losses else 2
+    gaps = {place: by.gap(row, other, place) for place in by.PLACES}
     gap = gaps.pop(where)
     same_sign = sum(value * gap.mean > 0 for value in gap.texts)
     side = "above 0" if gap.mean > 0 else "below 0"
-    elsewhere = [(place, printed(of, 3, signed=True)) for place, of in gaps.items()]
+    elsewhere = [(place, printed(of, digits, signed=True)) for place, of in gaps.items()]
     return Statement(
         what=f"{row.setting.name} minus {other.setting.name}",
         number=gap,
         state=STATE[row.trained],
+        by="loss" if by is losses else "keys",
         sample="book",
         factor=row.setting.factor,
         metric=where,
         region=region,
         beside=[(side, f"on {same_sign} of {len(gap.texts)} books"), *elsewhere, *beside],
-        unit="nats per token",
-        digits=3,
+        unit="nats per token" if by is losses else "nats a key",
+        digits=digits,
         signed=True,
         **more,
     )

@@ -183,7 +183,7 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
 
 
 def _with_one_mscale(config: PreTrainedConfig, length: int) -> PreTrainedConfig:
-    """A configuration whose two temperatures are both that of an input of `length` tokens.
+    """A configuration whose two attention factors are both that of an input of `length` tokens.
 
     PhiMoE's class takes one of them from its configuration in each pass.
     """

@@ -83,11 +83,13 @@ def yarn(
             "beta_fast": float(beta_fast),
             "beta_slow": float(beta_slow),
         }
-    temperature = yarn_temperature(factor) if attention_factor is None else attention_factor
-    return RopeScaling(inv_freq, temperature, weight == 1, stock=stock)
+    attention_factor = (
+        yarn_attention_factor(factor) if attention_factor is None else attention_factor
+    )
+    return RopeScaling(inv_freq, attention_factor, weight == 1, stock=stock)
 
 
-def yarn_temperature(factor: float) -> float:
+def yarn_attention_factor(factor: float) -> float:
     """YaRN's √(1/t) = 0.1·ln s + 1 (Peng et al. 2023, equation 22)."""
     return 0.1 * float(np.log(factor)) + 1
 

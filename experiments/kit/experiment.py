@@ -43,7 +43,7 @@ ALL = "for a base model, all that need no training; else the checkpoint as it is
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
 # Chosen for a suite's --lengths: other lengths leave them to the script.
 OF_LENGTHS = {"stride", "tokens"}
-_OF_TRAINING = "seed", "steps", "length"
+_OF_TRAINING = "seed", "steps", "length", "per_book"
 
 
 @dataclass(frozen=True)

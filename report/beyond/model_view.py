@@ -2,10 +2,11 @@
 factors."""
 
 import functools
+from collections.abc import Collection
 
 import numpy as np
 
-from analysis.beyond import decision, learned, loss_by_position, training
+from analysis.beyond import decision, learned, loss_by_position, needles, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.beyond.loss_by_position import WITHIN
 from analysis.comparison import Comparison, Row
@@ -37,17 +38,26 @@ class View(model_view.View):
             "cost": self.cost,
             "decision": self.decision,
             "fine_tuned": self.fine_tuned,
-            "fine_tuned_without": self.fine_tuned_without,
+            "fine_tuned_on": self.fine_tuned_on,
             "fine_tuning": self.fine_tuning,
             "gained": self.gained,
+            "key_gap": self.key_gap,
+            "keys_found": self.keys_found,
+            "key_nats": self.key_nats,
+            "key_names": self.key_names,
             "loss": self.loss,
+            "of_windows": self.of_windows,
             "on_sample": self.on_sample,
             "pairs": self.pairs,
+            "passkeys_in": self.passkeys_in,
             "ranked": self.ranked,
             "record": self.record,
-            "temperature": self.temperature,
+            "attention_factor": self.attention_factor,
+            "place": self.place,
+            "sample_names": self.sample_names,
             "to_learned": self.to_learned,
             "training": self.training,
+            "trained_on": self.trained_on,
             "training_gaps": self.training_gaps,
             "was_fine_tuned": self.was_fine_tuned,
             "wavelength": self.wavelength,
@@ -67,12 +77,29 @@ class View(model_view.View):
         rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
         return loss_by_position.gap(*rows, where)
 
+    def sample_names(self) -> list[str]:
+        """The rows without training on the texts that are enough for a sample."""
+        return [row.setting.name for row in self._untrained.rows]
+
+    def place(self, name: str) -> int:
+        """Where a method stands in :meth:`ranked`, 1 for the least loss."""
+        return [each for each, _ in self.ranked()].index(name) + 1
+
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
         row, reference = (
             find(self._untrained, "the sample of texts", each, None) for each in (name, than)
         )
         return loss_by_position.gap(row, reference, where)
+
+    def of_windows(self, name: str, window: str, than: str, other_window: str) -> Score:
+        """The loss of whole texts in windows of one length minus another row's in windows of
+        another, paired by text (nats per token)."""
+        ours, others = (
+            self.score("perplexity", each, length).texts
+            for each, length in ((name, window), (than, other_window))
+        )
+        return over_texts([np.log(ours) - np.log(others)])
 
     def best(self, count: int) -> str:
         """The first rows that experiments.best prints of these texts and methods."""
@@ -104,6 +131,14 @@ class View(model_view.View):
             raise InputError(f"{place} is of other texts than {tuned.setting.name} untrained.")
         return loss_by_position.gap(tuned, untrained, where)
 
+    def passkeys_in(self, folder: str) -> list[tuple[int, int, int]]:
+        """Length in tokens, passkeys found and asked, of the only such record in a folder of
+        beyond/."""
+        place = self.results.folder / self.results.name / BEYOND / folder / "passkey"
+        (file,) = place.glob("*.json")
+        rows = read(file).scores["by_length"]
+        return [(row["length"], round(row["mean"] * row["n"]), row["n"]) for row in rows]
+
     def was_fine_tuned(self, name: str) -> bool:
         """Whether the fine-tuned row was scored on the texts that are enough for a sample."""
         return name in self._fine_tuned
@@ -114,28 +149,67 @@ class View(model_view.View):
             return None
         return loss_by_position.gap(self._fine_tuned[name], self._fine_tuned[than], where)
 
-    def fine_tuned_without(self, text: str, name: str) -> Score:
-        """:meth:`fine_tuned` beyond L, without one of the texts.
+    def fine_tuned_on(
+        self, texts: Collection[str], name: str, without: bool = False, where: str = BEYOND_L
+    ) -> Score:
+        """:meth:`fine_tuned`, on some of the texts alone, or without them.
 
         Raises:
-            InputError: it is none of them.
+            InputError: one of them was not scored.
         """
-        row = self._fine_tuned[name]
-        titles = np.unique(loss_by_position.texts(row.first))
-        if text not in titles:
-            raise InputError(f"{text!r} is none of the texts; change the page's template.")
-        gaps = np.array(self.fine_tuned(name).texts)
-        return over_texts([gaps[titles != text]])
+        titles = np.unique(loss_by_position.texts(self._fine_tuned[name].first))
+        if unknown := set(texts) - {*titles}:
+            raise InputError(f"{unknown} were not scored; change the page's template.")
+        gaps = np.array(self.fine_tuned(name, where=where).texts)
+        return over_texts([gaps[np.isin(titles, [*texts]) != without]])
+
+    def trained_on(self, name: str) -> dict:
+        """What the first seed of a fine-tuned row read: its books, and the book of each
+        sequence."""
+        return self._fine_tune(self._fine_tuned[name].first).data_facts
+
+    def _fine_tune(self, run: Record) -> Record:
+        """The record of the fine-tune that a record is of."""
+        source = run.run["model"]["source"]
+        return read(records.path(self.results.folder, self.results.name, "finetune", source))
+
+    # Keys in books
+
+    def key_names(self, trained: bool = False) -> list[str]:
+        """The rows of keys in books."""
+        return [row.setting.name for row in self._keys(trained).rows]
+
+    def key_nats(self, name: str, where: str = BEYOND_L, trained: bool = False) -> Score:
+        """Nats a key of a row."""
+        return needles.level(find(self._keys(trained), "needles", name, None), where)
+
+    def key_gap(
+        self, name: str, than: str = BASELINE, where: str = BEYOND_L, trained: bool = False
+    ) -> Score:
+        """Nats a key of a row minus another's, paired by book."""
+        rows = (find(self._keys(trained), "needles", each, None) for each in (name, than))
+        return needles.gap(*rows, where)
+
+    def keys_found(self, name: str, where: str = BEYOND_L, trained: bool = False) -> str:
+        """How many keys a row finds, of how many."""
+        row = find(self._keys(trained), "needles", name, None)
+        return "{} of {}".format(*needles.found(row, where))
+
+    def _keys(self, trained: bool) -> Comparison:
+        """The rows of keys at the least factor, on the most books; empty without records."""
+        factors = needles.measured_factors(self.results)
+        sets = needles.sets(self.results, min(factors)) if factors else []
+        of_state = [rows for rows in sets if rows.rows[0].trained == trained]
+        return next(iter(of_state), Comparison(()))
 
     def cost(self, name: str) -> str:
         """The records of a fine-tuned row, each with the hours that it took."""
         shown = []
         for run in self._fine_tuned[name].runs:
-            source = run.run["model"]["source"]
-            trained = records.path(self.results.folder, self.results.name, "finetune", source)
-            for what, file in (("training", trained), ("losses", run.path)):
-                hours = records.read(file)["environment"]["seconds"] / 3600
-                shown.append(f"[{what}]({self.to(file)}) {hours:.1f} h")
+            trained = self._fine_tune(run)
+            for what, record in (("training", trained), ("losses", run)):
+                hours = records.read(record.path)["environment"]["seconds"] / 3600
+                shown.append(f"[{what}]({self.to(record.path)}) {hours:.1f} h")
         return ", ".join(shown)
 
     def by_training(self, name: str, where: str = BEYOND_L) -> Score:
@@ -165,9 +239,10 @@ class View(model_view.View):
         before = self.row("loss_by_position", untrained, factor=factor)
         return loss_by_position.gap(after, before)
 
-    def temperature(self, name: str) -> float:
+    def attention_factor(self, name: str) -> float:
         """What a row without training multiplies queries and keys by; 1 if nothing."""
-        setting = self.row("loss_by_position", name).setting
+        rows = (*self._rows("loss_by_position", False, None).rows, *self._keys(False).rows)
+        setting = find(Comparison(rows), "losses or keys", name, None).setting
         return setting.scaling(self.results.geometry).attention_factor
 
     def training_gaps(self, name: str, batch: int, than: str = BASELINE) -> list[np.ndarray]:

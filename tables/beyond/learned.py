@@ -13,9 +13,8 @@ _WITHIN = "Δ within L"
 _BEYOND = "Δ beyond L"
 CAPTION = (
     "Loss (nats per token) within and beyond L without training, and its difference Δ to factors "
-    "found by gradient "
-    "descent, paired by text. Factors and temperature were learned with all weights frozen; seeds "
-    "are those of the "
+    "found by gradient descent, paired by text. Factors and attention factor were learned with all "
+    "weights frozen; seeds are those of the "
     f"learning. {OVER_TEXTS}"
 )
 

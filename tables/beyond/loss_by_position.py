@@ -62,6 +62,8 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
         if {"steps", "length"} <= training.keys():
             lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
+        if "per_book" in training:
+            state += f", at most {training['per_book']} of each book"
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
     lengths = f"{tokens(results.context_length)} to {tokens(first.run['length'])}"

@@ -49,8 +49,8 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
     listed = in_comparison(recorder.results())
     combined = {"n_hat": 28, "intervals": 90}
-    temperature = {"attention_factor": 1.0}
-    for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, temperature, {"other": 1}):
+    factor = {"attention_factor": 1.0}
+    for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, factor, {"other": 1}):
         recorder.add("ruler", "dprope", {}, options=options)
     shown = [
         dict(row.setting.options)

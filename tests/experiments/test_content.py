@@ -186,7 +186,7 @@ def _more(config):
     return _said(config, before=config["rope_extension"]["before"] | {"to_dict": "x"})
 
 
-def _temperature(config):
+def _attention_factor(config):
     rope_parameters = config["rope_parameters"] | {"attention_factor": 1.0005}
     return {"rope_parameters": rope_parameters, "rope_scaling": rope_parameters}
 
@@ -200,7 +200,7 @@ def _temperature(config):
         (lambda config: _said(config, method=None), "export"),
         (lambda config: _said(config, before=None), "export"),
         (lambda config: _said(config, before={"rope_parameters": 3}), "export"),
-        (_temperature, "export"),
+        (_attention_factor, "export"),
     ],
     ids=[
         "as exported",
@@ -209,7 +209,7 @@ def _temperature(config):
         "no method",
         "no base",
         "a broken base",
-        "temperature",
+        "attention factor",
     ],
 )
 def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(

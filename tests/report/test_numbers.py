@@ -162,7 +162,7 @@ LONGROPES = f"{np.sqrt(1 + np.log(2) / np.log(8192)):.3f}"
 
 
 @pytest.mark.parametrize(
-    ("start", "method", "temperature"),
+    ("start", "method", "attention_factor"),
     [
         ("LongRoPE2's rule", "longrope2", LONGROPES),
         ("YaRN without blend", "dprope-covered", YARNS),
@@ -172,11 +172,11 @@ LONGROPES = f"{np.sqrt(1 + np.log(2) / np.log(8192)):.3f}"
         ("original:", "original", "none"),
     ],
 )
-def test_methods_side_by_side(readme, start, method, temperature):
-    """Temperature, and loss within L, beyond L and beyond minus within, less YaRN's."""
+def test_methods_side_by_side(readme, start, method, attention_factor):
+    """Attention factor, and loss within L, beyond L and beyond minus within, less YaRN's."""
     (cells,) = (cells for first, cells in readme[1].items() if first.startswith(start))
     within, beyond = (untrained(method) - untrained("yarn")).T
-    assert cells[0] == temperature
+    assert cells[0] == attention_factor
     for cell, gaps in zip(cells[1:], (within, beyond, beyond - within), strict=True):
         assert numbers(cell) == pytest.approx(student(gaps), abs=0.00051)
 

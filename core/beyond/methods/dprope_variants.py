@@ -12,7 +12,7 @@ from ...angles import angle_distribution
 from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.paper import interpolate, yarn_temperature
+from ...methods.paper import interpolate, yarn_attention_factor
 from ...methods.registry import METHODS, get, register
 
 
@@ -158,5 +158,5 @@ def dprope_covered(
         else check_whole(covered_length, "the covered length", 1, longest)
     )
     if attention_factor is None:
-        attention_factor = yarn_temperature(factor)
+        attention_factor = yarn_attention_factor(factor)
     return interpolate(geometry, factor, geometry.wavelength > length, attention_factor)

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.registry import METHODS, register
 from ...schema import Number, check, having
-from .published_rules import divide, longrope_temperature
+from .published_rules import divide, longrope_attention_factor
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 # of factors that were learned
@@ -58,7 +58,9 @@ def given_factors(
     """
     by, of_file = _read(Path(file), geometry, factor)
     if attention_factor is None:
-        attention_factor = longrope_temperature(geometry, factor) if of_file is None else of_file
+        attention_factor = (
+            longrope_attention_factor(geometry, factor) if of_file is None else of_file
+        )
     return divide(geometry, factor, by, attention_factor)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import InputError, check_number, check_whole
 from ...geometry import RopeGeometry, RopeScaling
-from ...methods.paper import yarn, yarn_limits, yarn_temperature
+from ...methods.paper import yarn, yarn_attention_factor, yarn_limits
 from ...methods.registry import register
 
 # Radians per position of a pair that stands still. Configurations state θ_i/θ̂_i, which must be
@@ -132,7 +132,7 @@ def mrrope_uni(
         beta_fast, beta_slow: as for YaRN.
     """
     steps, count = _radix(geometry, beta_fast, beta_slow)
-    return divide(geometry, factor, factor ** (steps / count), yarn_temperature(factor))
+    return divide(geometry, factor, factor ** (steps / count), yarn_attention_factor(factor))
 
 
 @register("mrrope-pro", "MrRoPE-Pro", styles=(("#332288", (0, (5, 1, 1, 1, 1, 1))),))
@@ -150,7 +150,7 @@ def mrrope_pro(
         geometry,
         factor,
         factor ** (steps * (steps + 1) / (count * (count + 1))),
-        yarn_temperature(factor),
+        yarn_attention_factor(factor),
     )
 
 
@@ -180,7 +180,7 @@ def longrope2(
         critical_pair = int(np.ceil(geometry.index_of(1)))
     check_whole(critical_pair, "the critical pair", 1)
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
-    return divide(geometry, factor, by, longrope_temperature(geometry, factor))
+    return divide(geometry, factor, by, longrope_attention_factor(geometry, factor))
 
 
 @register("cope", "CoPE")
@@ -228,7 +228,7 @@ def _slowed(geometry: RopeGeometry, shares: np.ndarray) -> RopeScaling:
     return RopeScaling(np.maximum(inv_freq, STILL), 1.0, np.zeros(geometry.pairs, dtype=bool))
 
 
-def longrope_temperature(geometry: RopeGeometry, factor: float) -> float:
+def longrope_attention_factor(geometry: RopeGeometry, factor: float) -> float:
     """LongRoPE's attention factor √(1 + ln s/ln L) (arXiv 2402.13753)."""
     return float(np.sqrt(1 + np.log(factor) / np.log(geometry.context_length)))
 

@@ -16,8 +16,8 @@ NEWER = [("longrope2", {}), ("mrrope-pro", {})]
 COVERED = ("dprope-covered", {"covered_length": 2048})
 ABLATIONS = [("dprope", {"n_hat": 30})]
 SELECTIONS = [*N_HATS, *ABLATIONS, ("dprope", {"n_hat": 32}), *INTERVALS]
-# YaRN without its temperature, and DPRoPE with it.
-TEMPERATURES = [
+# YaRN without its attention factor, and DPRoPE with it.
+ATTENTION_FACTORS = [
     ("yarn", {"attention_factor": 1.0}),
     ("dprope", {"n_hat": 28, "attention_factor": 1.0693}),
 ]
@@ -59,7 +59,7 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(setting, 2, EVALUATIONS)
     for setting in suite.distinct(SELECTIONS, 2, [*UNTRAINED, SIGNIFICANT]):
         yield suite.untrained(setting, 2, POSITIONS)
-    for setting in TEMPERATURES:
+    for setting in ATTENTION_FACTORS:
         yield suite.untrained(setting, 2, ["passkey", *POSITIONS])
     if not suite.quick:
         for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):

@@ -10,7 +10,7 @@ COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
 # before its fine-tune.
 RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
-WITHOUT_TEMPERATURE = ("yarn", {"attention_factor": 1.0})
+WITHOUT_ATTENTION_FACTOR = ("yarn", {"attention_factor": 1.0})
 
 OPTIONS = {
     # The loss is flat within 80 steps at s = 2 and within 144 at s = 4.
@@ -44,7 +44,7 @@ def untrained(suite: Suite) -> Iterator[Chain]:
                 yield suite.untrained(("by-length", {"of": of}), 4, ["perplexity", "passkey"])
         # every method that needs no training, a new one too
         every = [*suite.model.comparison(factor), covering(suite, factor)]
-        for setting in (*every, WITHOUT_TEMPERATURE, *RECIPES):
+        for setting in (*every, WITHOUT_ATTENTION_FACTOR, *RECIPES):
             yield suite.untrained(setting, factor, POSITIONS)
 
 

@@ -53,3 +53,15 @@ def test_quarters_by_hand():
 @pytest.mark.parametrize(("last", "closing"), [([0.0, 0.2], True), ([0.0, 1.0], False)])
 def test_a_gap_still_closes_if_its_last_quarter_is_clearly_below_the_third(last, closing):
     assert training.still_closing(np.array([4, 2, 3, 1, 1, 1, *last])) == closing
+
+
+def test_a_slope_with_a_level_for_each_book_is_that_of_least_squares():
+    rng = np.random.default_rng(0)
+    order = rng.integers(0, 5, 64)
+    by_step = rng.normal(0, 1, 64) + order - 0.1 * np.arange(64)
+    levels = (order[:, None] == np.arange(5)).astype(float)[16:]
+    design = np.column_stack([levels, np.arange(16, 64)])
+    weights, rest, rank, _ = np.linalg.lstsq(design, by_step[16:])
+    variance = np.linalg.inv(design.T @ design)[-1, -1] * rest[0] / (48 - rank)
+    found = training.slope(by_step, order.tolist(), 16)
+    assert found == pytest.approx((16 * weights[-1], 16 * np.sqrt(variance)))

@@ -38,6 +38,20 @@ class Claimed(Recorder):
             **more,
         )
 
+    def keys(self, method, within, beyond, **more):
+        """A record of keys in books: the nats of one key a book within L, and of one beyond it."""
+        books = {
+            f"Book {i}": [
+                {"place": 0, "distance": LENGTH + 1, "nats": far, "found": False},
+                {"place": LENGTH, "distance": 1, "nats": near, "found": False},
+            ]
+            for i, (near, far) in enumerate(zip(within, beyond, strict=True))
+        }
+        ranges = [{"start": 0, "nats": 0.0}, {"start": LENGTH, "nats": 0.0}]
+        data = dict.fromkeys(books, "hash")
+        scores = {"keys": books, "ranges": ranges}
+        self.add("needles", method, scores, data=data, keys=2, **more)
+
     def statements(self, key):
         """What a claim states of the model."""
         (claim,) = (claim for claim in CLAIMS if claim.key == key)

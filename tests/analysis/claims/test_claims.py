@@ -47,12 +47,13 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
 @pytest.mark.parametrize(
     ("pi", "books", "verdict"), [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
-def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, verdict):
+@pytest.mark.parametrize("by", ["losses", "keys"])
+def test_less_disturbance_has_less_loss_and_finds_more_beyond_l(claimed, pi, books, verdict, by):
     """On books that are a sample; no other method than the paper's is compared."""
     noise = np.resize([0.1, -0.1], books)
     within = [1.0] * books
     for method, beyond in (("dprope", [2.0] * books), ("pi", pi + noise), ("ntk", [0.0] * books)):
-        claimed.losses(method, within, [*beyond])
+        getattr(claimed, by)(method, within, [*beyond])
     gaps = claimed.statements("less_is_better")
     assert claimed.outcome("less_is_better")[0] == (verdict or NONE)
     compared = ["DPRoPE (t = 0) minus PI"] if verdict else []
@@ -61,7 +62,8 @@ def test_the_least_disturbance_has_the_least_loss_beyond_l(claimed, pi, books, v
         expected = 2.0 - pi - noise
         assert gap.number.mean == pytest.approx(expected.mean())
         assert (gap.number.low, gap.number.high) == pytest.approx(over_books(expected))
-        assert dict(gap.beside)["within L"].startswith("+0.000")
+        assert dict(gap.beside)["within L"].startswith("+0.00")
+        assert f"by {'loss' if by == 'losses' else by}," in gap.measured_on
 
 
 def test_losses_are_compared_fine_tuned_and_untrained(claimed):
@@ -71,8 +73,17 @@ def test_losses_are_compared_fine_tuned_and_untrained(claimed):
             claimed.losses(method, losses, losses, seed=seed)
     gaps = claimed.statements("less_is_better")
     assert [gap.measured_on for gap in gaps] == [
-        "fine-tuned, 2 seeds, 8 books",
-        "without training, 8 books",
+        "fine-tuned, by loss, 2 seeds, 8 books",
+        "without training, by loss, 8 books",
+    ]
+
+
+def test_the_papers_setting_is_compared_with_rivals_and_not_with_the_formula(claimed):
+    for method, setting in (("yarn", {}), ("dprope", {}), ("dprope", PAPERS)):
+        claimed.losses(method, [1.0] * 8, [2.0 + 0.1 * i for i in range(8)], options=setting)
+    assert [each.what for each in claimed.statements("less_is_better")] == [
+        "DPRoPE (t = 0) minus YaRN",
+        "DPRoPE (n̂ = 40) minus YaRN",
     ]
 
 
@@ -123,7 +134,7 @@ def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
         "dprope", noise, [9.0] * 8, options=PAPERS, seed=0
     )  # the paper's perplexities are without training
     (gap,) = claimed.statements("perplexity")
-    assert gap.verdict == verdict and gap.measured_on == "without training, 8 books"
+    assert gap.verdict == verdict and gap.measured_on == "without training, by loss, 8 books"
     assert gap.paper == pytest.approx(-0.0311, abs=1e-3)  # ln(7.12 / 7.39) and ln(5.91 / 6.06)
 
 

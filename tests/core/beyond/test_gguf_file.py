@@ -80,8 +80,8 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
     )
     assert held == tensors and list(held) == list(tensors) and fields.keys() <= extended.keys()
     added = {name: field for name, field in extended.items() if fields.get(name) != field}
-    temperature = added.pop("llama.rope.scaling.attn_factor", ([TYPES.FLOAT32], 1.0))
-    assert temperature == ([TYPES.FLOAT32], pytest.approx(wanted.attention_factor))
+    factor = added.pop("llama.rope.scaling.attn_factor", ([TYPES.FLOAT32], 1.0))
+    assert factor == ([TYPES.FLOAT32], pytest.approx(wanted.attention_factor))
     assert added == {
         "llama.rope.scaling.type": ([TYPES.STRING], "none"),
         "llama.context_length": ([TYPES.UINT32], 256),
@@ -123,7 +123,7 @@ def test_what_llama_cpp_cannot_apply_is_refused(tmp_path, architecture, options,
     ("method", "options", "says"),
     [
         (rope.TIME_REFERENCE, {}, {"type": "linear", "factor": 2}),
-        (  # llama.cpp multiplies by YaRN's own temperature
+        (  # llama.cpp multiplies by YaRN's own attention factor
             rope.BASELINE,
             {"beta_fast": 16.0},
             {

@@ -146,7 +146,7 @@ def test_what_is_no_plain_rope_of_all_tokens_is_refused(architecture):
     assert "already" not in str(error.value)
 
 
-def test_one_answer_has_the_temperature_of_its_length_where_a_class_chooses_it_in_each_pass():
+def test_one_answer_has_the_attention_factor_of_its_length_where_a_class_chooses_it_in_each_pass():
     """PhiMoE's class does."""
     mscales = {"short_mscale": 1.2, "long_mscale": 1.3, "original_max_position_embeddings": 64}
     rope = LISTS | mscales | {"rope_theta": 1e4}

@@ -95,7 +95,11 @@ METHODS = (TIME_REFERENCE, "yarn", PROPOSED, "dprope-covered", ORIGINAL)
 STARTS = {
     "plain": ({}, None, (*METHODS, "ntk", "llama3")),
     "scaled by its maker": ({"rope_parameters": YARN | {"rope_theta": 1e4}}, None, METHODS),
-    "extended by longrope and a temperature": ({}, "dprope-covered", (*METHODS, "ntk", "llama3")),
+    "extended by longrope and an attention factor": (
+        {},
+        "dprope-covered",
+        (*METHODS, "ntk", "llama3"),
+    ),
     "extended by yarn": ({}, "yarn", METHODS),
     "extended by ntk": ({}, "ntk", METHODS),
     "extended by llama3": ({}, "llama3", METHODS),
