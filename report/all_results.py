@@ -22,8 +22,10 @@ SCORES: dict[str, tuple[Metrics, str]] = {
 }
 _NATS = "nats per token"
 losses = discovery.module("analysis.beyond.loss_by_position")
+keys = discovery.module("analysis.beyond.needles")
 learned = discovery.module("analysis.beyond.learned")
 if losses:
+    SCORES["needles"] = (keys.places, "nats a key, found in %")
     SCORES["loss_by_position"] = (lambda run: {**losses.ranges(run), **losses.places(run)}, _NATS)
 
 
@@ -90,6 +92,7 @@ def _lines(
     trained: bool = False,
 ) -> Iterator[dict]:
     options = [f"{name}={value}" for name, value in setting.options]
+    options += [f"last={setting.last}"] if setting.last else []
     for metric, score in scores.items():
         if score is not None:
             yield {

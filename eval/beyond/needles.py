@@ -113,6 +113,11 @@ def needles(tokenizer: PreTrainedTokenizerBase, count: int, seed: str) -> list[N
     return found
 
 
+def size(hidden: Sequence[Needle]) -> int:
+    """The tokens of all sentences."""
+    return sum(len(needle.sentence) for needle in hidden)
+
+
 def haystack(book: Sequence[int], hidden: Sequence[Needle], before: Sequence[int]) -> Haystack:
     """A text with needles at the depths (i + ½)/n of it.
 

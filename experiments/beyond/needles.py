@@ -11,6 +11,7 @@ haystacks, as a model does that is not extended: what it cannot see it can only 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +21,11 @@ from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
 
+if TYPE_CHECKING:
+    from eval.beyond.needles import Needle
+
 haystacks = later("eval.beyond.needles")
+KEYS = 16, 8, 4  # in a text
 
 
 class Needles(Experiment):
@@ -30,33 +35,25 @@ class Needles(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         texts.add_arguments(parser)
-        option(parser, "--keys", count, "N", "keys hidden in each text", 16)
+        keys = f"keys hidden in each text (default {KEYS[0]}, fewer where L' is short)"
+        option(parser, "--keys", count, "N", keys)
         last = "read only the last L tokens of each haystack"
         parser.add_argument("--last", action="store_true", help=last)
 
     def prepare(self) -> Prepared:
         """A sample is a haystack, by the title and the hash of its book."""
-        tokenizer = self.base.tokenizer
         length = self.extended_length - haystacks.QUESTION
         books = texts.scored(self)
+        hidden = self.hidden(books, length - len(self.bos))
         samples = {}
-        for book in books:
-            needles = haystacks.needles(tokenizer, self.arguments.keys, book.sha256)
-            room = length - len(self.bos) - sum(len(needle.sentence) for needle in needles)
-            if room < length // 2:
-                raise InputError(
-                    f"{len(needles)} keys fill more than half of {length} tokens; give fewer "
-                    "--keys."
-                )
-            ids = texts.beginning(tokenizer, book, room).tolist()
-            samples[f"{book.title} {book.sha256[:12]}"] = (
-                book.title,
-                haystacks.haystack(ids, needles, self.bos),
-            )
-        hidden = [haystack.needles for _, haystack in samples.values()]
+        for book, needles in zip(books, hidden, strict=True):
+            room = length - len(self.bos) - haystacks.size(needles)
+            ids = texts.beginning(self.base.tokenizer, book, room).tolist()
+            key = f"{book.title} {book.sha256[:12]}"
+            samples[key] = (book.title, haystacks.haystack(ids, needles, self.bos))
         settings = {
             "length": length,
-            "keys": self.arguments.keys,
+            "keys": len(hidden[0]),
             "key_tokens": len(hidden[0][0].key),
             "needles": records.identity(needles=[[each.sentence for each in of] for of in hidden]),
             **texts.bos_for_record(self.bos),
@@ -64,6 +61,23 @@ class Needles(Experiment):
         data = {book.title: book.sha256 for book in books}
         suffix = f"{'_last' if self.arguments.last else ''}_books={len(books)}"
         return Prepared(samples, settings, data, suffix)
+
+    def hidden(self, books: list[texts.Book], length: int) -> list[list[Needle]]:
+        """The needles of each book: as many as are asked for, else the most of KEYS that fill at
+        most half of `length` tokens.
+
+        Raises:
+            InputError: they fill more.
+        """
+        counts = (self.arguments.keys,) if self.arguments.keys else KEYS
+        for number in counts:
+            drawn = [haystacks.needles(self.base.tokenizer, number, book.sha256) for book in books]
+            if all(2 * haystacks.size(needles) <= length for needles in drawn):
+                return drawn
+        raise InputError(
+            f"{number} keys fill more than half of {length} tokens; give a larger --factor"
+            f"{', or fewer --keys' if number > 1 else ''}."
+        )
 
     def asked(self, method: str | None, options: dict) -> dict:
         """As of every experiment, and with --last how many tokens are read."""

@@ -19,16 +19,16 @@ PAPERS = ("dprope", {"n_hat": smollm2.MODEL.n_hat[2]})
 FORMULA = ("dprope", {})  # t = 0
 CLEX = ("clex", {})
 
-# What is fine-tuned, at s = 2: a setting and a seed.
+WARM_PAPERS = ("dprope", {"n_hat": smollm2.MODEL.n_hat[2], "attention_factor": 1.0693})  # YaRN's
+
+# What is fine-tuned, at s = 2: a setting, a seed, and what sets its training apart. The first round
+# read whole books, 11 of them; in the second each step reads another book.
+EACH = {"per_book": 1}
 ARMS = [
-    (YARN, 0),
-    (PAPERS, 0),
-    (FORMULA, 0),
-    (PI, 0),
-    (ORIGINAL, 0),
-    (YARN, 1),
-    (PAPERS, 1),
-    (CLEX, 0),
+    *((setting, 0, {}) for setting in (YARN, PAPERS, FORMULA)),
+    *((setting, 1, EACH) for setting in (YARN, PAPERS, ORIGINAL, WARM_PAPERS, FORMULA, PI)),
+    *((setting, seed, EACH) for seed in (2, 3) for setting in (YARN, PAPERS)),
+    (CLEX, 0, {}),
 ]
 UNTRAINED = [ORIGINAL, YARN, PAPERS, PI, FORMULA]
 N_HATS = [("dprope", {"n_hat": n_hat}) for n_hat in (24, 28, 36, 40, 48)]
@@ -55,15 +55,15 @@ QUICK = {
 EVALUATIONS = "passkey", "perplexity", "ruler", "open_llm"
 
 
-def arms(suite: Suite) -> list[tuple[Setting, int]]:
-    """ARMS, and each new method with one seed."""
-    return [*ARMS, *((setting, 0) for setting in suite.new)]
+def arms(suite: Suite) -> list[tuple[Setting, int, dict]]:
+    """ARMS, those of the first round alone under --quick, and each new method with one seed."""
+    listed = [arm for arm in ARMS if arm[1] in suite.seeds(4)]
+    return listed + [(setting, 1, EACH) for setting in suite.new]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting, seed in arms(suite):
-        if seed in suite.seeds(2):
-            yield suite.fine_tuned(setting, 2, seed, EVALUATIONS)
+    for setting, seed, training in arms(suite):
+        yield suite.fine_tuned(setting, 2, seed, EVALUATIONS, **training)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:

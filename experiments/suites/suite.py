@@ -136,15 +136,21 @@ class Suite:
         factor: float,
         seed: int,
         experiments: Iterable[str],
+        **training: object,
     ) -> Chain:
         """The chain that fine-tunes the base model and measures the result; empty if nothing is
-        measured."""
+        measured.
+
+        Args:
+            training: further options of experiments.finetune.
+        """
         method, options = setting
         output = self.checkpoint(setting, factor, seed)
         commands = self._measuring(experiments, {"model": output}, method, factor)
         if commands:
             run = {"model": self.name, "method": method, "factor": factor, **options, "seed": seed}
-            commands.insert(0, self._command("finetune", run | {"output": output}, factor))
+            run |= {"output": output, **training}
+            commands.insert(0, self._command("finetune", run, factor))
         return Chain(Path(output).name, commands)
 
     def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:

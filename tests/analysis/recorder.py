@@ -130,6 +130,11 @@ class Recorder:
             "ranges": [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": far}],
         }
         add("loss_by_position", place, data={"A Book": "hash"}, length=far)
+        places = ((LENGTH + 9, nats), (9, nats))
+        keys = [{"place": 0, "distance": at, "nats": each, "found": True} for at, each in places]
+        edges = [{"start": 0, "nats": nats}, {"start": LENGTH, "nats": nats}]
+        found = {"keys": {"A Book": keys}, "ranges": edges}
+        add("needles", found, data={"A Book": "hash"}, length=far, keys=2)
         losses = {length: {"A Book": nats} for length in (LENGTH, far)}
         add("perplexity", **on_texts(losses, stride=[LENGTH // 2, LENGTH]))
         found = score(50 + better)

@@ -22,6 +22,14 @@ def covering(suite: Suite, factor: float) -> Setting:
     return "dprope", {"n_hat": least}
 
 
+def last_tokens(suite: Suite, factor: float, *attention_factors: float) -> Iterator[Chain]:
+    """The chains that ask for keys without extension, reading the last L tokens alone; also with
+    attention factors."""
+    for options in ({}, *({"attention_factor": each} for each in attention_factors)):
+        asking = suite.once("needles", method="original", factor=factor, last=True, **options)
+        yield Chain(records.run_name("original", factor, options), asking.commands)
+
+
 def learned_factors(
     suite: Suite, start: str, factor: float, seed: int, experiments: Iterable[str]
 ) -> Iterator[Chain]:

@@ -2,8 +2,16 @@
 
 from collections.abc import Iterator
 
-from experiments.suites.beyond.parts import covering, learned_factors
-from experiments.suites.smollm2 import EVALUATIONS, INTERVALS, N_HATS, UNTRAINED, arms
+from experiments.suites.beyond.parts import covering, last_tokens, learned_factors
+from experiments.suites.smollm2 import (
+    EVALUATIONS,
+    FORMULA,
+    INTERVALS,
+    N_HATS,
+    PAPERS,
+    UNTRAINED,
+    arms,
+)
 from experiments.suites.suite import Chain, Suite
 
 NTK = ("ntk", {})
@@ -14,12 +22,15 @@ NEWER = [("longrope2", {}), ("mrrope-pro", {})]
 # sequences of 2,048 tokens, 2 T tokens of them (huggingface/smollm, text/pretraining/smollm2,
 # config_smollm2_135M.yaml at a041759).
 COVERED = ("dprope-covered", {"covered_length": 2048})
+COVERING = ("dprope-covered", {})
 ABLATIONS = [("dprope", {"n_hat": 30})]
 SELECTIONS = [*N_HATS, *ABLATIONS, ("dprope", {"n_hat": 32}), *INTERVALS]
+# YaRN's attention factor at s = 2, to five digits
+WARM = {"attention_factor": 1.0693}
 # YaRN without its attention factor, and DPRoPE with it.
 ATTENTION_FACTORS = [
     ("yarn", {"attention_factor": 1.0}),
-    ("dprope", {"n_hat": 28, "attention_factor": 1.0693}),
+    ("dprope", {"n_hat": 28, **WARM}),
 ]
 
 
@@ -31,7 +42,7 @@ def parts(model, factor):
 OPTIONS = {
     # In float32, as methods differ by thousandths.
     "loss_by_position": {"parts": parts, "dtype": "float32"},
-    "needles": {"parts": parts, "dtype": "float32"},
+    "needles": {"parts": parts, "dtype": "bfloat16"},
     # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
     "learned": {"steps": 100, "evaluate_every": 5, "dtype": "float32"},
 }
@@ -41,12 +52,12 @@ QUICK = {
     "learned": None,
 }
 POSITIONS = ["loss_by_position"]
+KEYS = ["needles"]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
-    for setting, seed in arms(suite):
-        if seed in suite.seeds(2):
-            yield suite.fine_tuned(setting, 2, seed, POSITIONS)
+    for setting, seed, training in arms(suite):
+        yield suite.fine_tuned(setting, 2, seed, [*POSITIONS, *KEYS], **training)
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:
@@ -66,10 +77,20 @@ def untrained(suite: Suite) -> Iterator[Chain]:
             yield suite.untrained(setting, 4, POSITIONS)
 
 
+def keys(suite: Suite) -> Iterator[Chain]:
+    """Keys in books: pairs and attention factors apart, the model that is not extended, and a new
+    method."""
+    extended = [(method, {**options, **WARM}) for method, options in (PAPERS, FORMULA)]
+    without = ("yarn", {"attention_factor": 1.0})
+    for setting in (*UNTRAINED, without, *extended, COVERING, *NEWER, *suite.new):
+        yield suite.untrained(setting, 2, KEYS)
+    yield from last_tokens(suite, 2, WARM["attention_factor"], 1.15)
+
+
 def learned(suite: Suite) -> Iterator[Chain]:
     for start in ("yarn", "original"):
         yield from learned_factors(suite, start, 2, 0, POSITIONS)
 
 
 FIRST = (trained,)  # loss by position is what decides, so a fine-tune is scored by it at once
-PARTS = untrained, learned
+PARTS = untrained, keys, learned

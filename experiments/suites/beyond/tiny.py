@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from experiments.suites.beyond.parts import covering, learned_factors
+from experiments.suites.beyond.parts import covering, last_tokens, learned_factors
 from experiments.suites.suite import Chain, Suite
-from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS
+from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, untrained_settings
 
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
 # before its fine-tune.
 RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
+RULES = ("longrope2", {}), ("dprope-covered", {}), ("mrrope-pro", {})
 WITHOUT_ATTENTION_FACTOR = ("yarn", {"attention_factor": 1.0})
 
 OPTIONS = {
@@ -27,6 +28,7 @@ QUICK = {
 }
 READS_ITS_OWN = ("learned",)
 POSITIONS = ["loss_by_position"]
+KEYS = ["needles"]
 
 
 def trained(suite: Suite) -> Iterator[Chain]:
@@ -48,6 +50,15 @@ def untrained(suite: Suite) -> Iterator[Chain]:
             yield suite.untrained(setting, factor, POSITIONS)
 
 
+def keys(suite: Suite) -> Iterator[Chain]:
+    """Keys in plays, of the paper's methods, newer rules and a new one; and without extension."""
+    for factor in FACTORS:
+        settings = [*untrained_settings(factor), *RULES, WITHOUT_ATTENTION_FACTOR, *suite.new]
+        for setting in settings:
+            yield suite.untrained(setting, factor, KEYS)
+        yield from last_tokens(suite, factor)
+
+
 def learned(suite: Suite) -> Iterator[Chain]:
     for factor in FACTORS:
         for start in ("yarn", "original"):
@@ -56,4 +67,4 @@ def learned(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(("longrope2", {}), factor, ["passkey"])
 
 
-PARTS = trained, untrained, learned
+PARTS = trained, untrained, keys, learned

@@ -88,5 +88,5 @@ def test_keys_within_l_begin_at_most_l_tokens_before_the_question(toy, tmp_path,
 def test_what_cannot_be_asked_is_refused_before_any_work(toy, tmp_path, done, refusal):
     assert "give a longer text" in refusal("needles --model toy --method yarn --factor 8", *toy)
     crowded = refusal("needles --model toy --method yarn", *toy[:-4], "--keys", "30", *toy[-2:])
-    assert "give fewer --keys" in crowded
+    assert "or fewer --keys" in crowded
     assert not (tmp_path / "results").exists()
