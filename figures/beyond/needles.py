@@ -25,8 +25,8 @@ def needles(results: Results) -> Figure:
     Beyond the paper. Each mark is the mean over books of −log of the probability of a key's digits:
     lower is better, and the dashed line is a blind guess among all numbers of five digits. Right of
     the dotted line a key lies more than L tokens before the question, farther than in any text of
-    pre-training. “Last” reads the last L tokens alone and can only guess beyond. The table of keys
-    has all settings, with intervals.
+    pre-training. “Last” reads the last L tokens alone and can only guess beyond. What costs more
+    than a guess says another number. The table of keys has all settings, with intervals.
 
     A panel for each set of records that can be compared.
 
@@ -85,9 +85,9 @@ def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> Non
         ends[row.setting.name] = (far[0], nats[0])
         colours[row.setting.name] = drawn[row.setting][0]
     axes.axhline(keys.GUESS, color="black", linewidth=0.6, linestyle="--")
-    axes.annotate(
-        "a guess", (0, keys.GUESS), xytext=(2, 2), textcoords="offset points", fontsize=6.5
-    )
+    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8}
+    look = {"textcoords": "offset points", "fontsize": 6.5, "bbox": white}
+    axes.annotate("a guess", (0, keys.GUESS), xytext=(2, 3), **look)
     style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("tokens between the key and the question (1024)")
     axes.set_xlim(0, math.ceil(max(far)))
