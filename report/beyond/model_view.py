@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from analysis.beyond import decision, learned, loss_by_position, needles, training
+from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.beyond.loss_by_position import WITHIN
 from analysis.comparison import Comparison, Row
@@ -18,6 +18,7 @@ from experiments import best
 from experiments.kit import records
 from experiments.kit.records import BEYOND, ROOT
 from report import model_view
+from report.beyond.needles import Needles
 from report.model_view import BASELINE, find
 
 # The repository's own pages beyond the paper, by their templates: where each belongs.
@@ -41,10 +42,7 @@ class View(model_view.View):
             "fine_tuned_on": self.fine_tuned_on,
             "fine_tuning": self.fine_tuning,
             "gained": self.gained,
-            "key_gap": self.key_gap,
-            "keys_found": self.keys_found,
-            "key_nats": self.key_nats,
-            "key_names": self.key_names,
+            "needles": self.needles,
             "loss": self.loss,
             "of_windows": self.of_windows,
             "on_sample": self.on_sample,
@@ -84,6 +82,11 @@ class View(model_view.View):
     def place(self, name: str) -> int:
         """Where a method stands in :meth:`ranked`, 1 for the least loss."""
         return [each for each, _ in self.ranked()].index(name) + 1
+
+    @functools.cached_property
+    def needles(self) -> Needles:
+        """Keys in books without training."""
+        return Needles(self.results)
 
     def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
         """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
@@ -173,35 +176,6 @@ class View(model_view.View):
         source = run.run["model"]["source"]
         return read(records.path(self.results.folder, self.results.name, "finetune", source))
 
-    # Keys in books
-
-    def key_names(self, trained: bool = False) -> list[str]:
-        """The rows of keys in books."""
-        return [row.setting.name for row in self._keys(trained).rows]
-
-    def key_nats(self, name: str, where: str = BEYOND_L, trained: bool = False) -> Score:
-        """Nats a key of a row."""
-        return needles.level(find(self._keys(trained), "needles", name, None), where)
-
-    def key_gap(
-        self, name: str, than: str = BASELINE, where: str = BEYOND_L, trained: bool = False
-    ) -> Score:
-        """Nats a key of a row minus another's, paired by book."""
-        rows = (find(self._keys(trained), "needles", each, None) for each in (name, than))
-        return needles.gap(*rows, where)
-
-    def keys_found(self, name: str, where: str = BEYOND_L, trained: bool = False) -> str:
-        """How many keys a row finds, of how many."""
-        row = find(self._keys(trained), "needles", name, None)
-        return "{} of {}".format(*needles.found(row, where))
-
-    def _keys(self, trained: bool) -> Comparison:
-        """The rows of keys at the least factor, on the most books; empty without records."""
-        factors = needles.measured_factors(self.results)
-        sets = needles.sets(self.results, min(factors)) if factors else []
-        of_state = [rows for rows in sets if rows.rows[0].trained == trained]
-        return next(iter(of_state), Comparison(()))
-
     def cost(self, name: str) -> str:
         """The records of a fine-tuned row, each with the hours that it took."""
         shown = []
@@ -241,7 +215,7 @@ class View(model_view.View):
 
     def attention_factor(self, name: str) -> float:
         """What a row without training multiplies queries and keys by; 1 if nothing."""
-        rows = (*self._rows("loss_by_position", False, None).rows, *self._keys(False).rows)
+        rows = (*self._rows("loss_by_position", False, None).rows, *self.needles.rows.rows)
         setting = find(Comparison(rows), "losses or keys", name, None).setting
         return setting.scaling(self.results.geometry).attention_factor
 
