@@ -51,7 +51,6 @@ class View(model_view.View):
             "ranked": self.ranked,
             "record": self.record,
             "attention_factor": self.attention_factor,
-            "place": self.place,
             "sample_names": self.sample_names,
             "to_learned": self.to_learned,
             "training": self.training,
@@ -78,10 +77,6 @@ class View(model_view.View):
     def sample_names(self) -> list[str]:
         """The rows without training on the texts that are enough for a sample."""
         return [row.setting.name for row in self._untrained.rows]
-
-    def place(self, name: str) -> int:
-        """Where a method stands in :meth:`ranked`, 1 for the least loss."""
-        return [each for each, _ in self.ranked()].index(name) + 1
 
     @functools.cached_property
     def needles(self) -> Needles:

@@ -220,22 +220,29 @@ PAPERS = "dprope_n-hat=40_s=2"
 TUNED = [f"{name}_seed=0" for name in (PAPERS, "yarn_s=2")]
 
 
+CHANGE = [-1, 1]  # what is beyond L minus what is within
+FAR = [0, 1]
+
+
 @pytest.mark.parametrize(
     ("finding", "differences"),
     [
-        ("The least change", [("dprope_s=2", "yarn_s=2"), (PAPERS, "yarn_s=2")]),
-        ("After a short fine-tune", [tuple(TUNED), ("dprope_s=2_seed=0", TUNED[1])]),
+        ("The least change", [("dprope_s=2", "yarn_s=2", FAR), (PAPERS, "yarn_s=2", FAR)]),
+        (
+            "After a short fine-tune",
+            [(*TUNED, FAR), (*TUNED, CHANGE), ("dprope_s=2_seed=0", TUNED[1], FAR)],
+        ),
     ],
 )
 def test_findings_on_smollm2(readme, finding, differences):
-    """Losses beyond L, with their intervals, in the order in which they stand."""
+    """Losses with their intervals, in the order in which they stand."""
     (item,) = re.findall(rf"\d\. \*\*{finding}[^\n]*(?:\n   [^\n]*)*", readme[0])
     printed = [numbers(text) for text, _ in LINK.findall(item)]
     expected = []
-    for ours, other in differences:
+    for ours, other, sides in differences:
         gaps = of_smollm2(f"loss_by_position/{ours}") - of_smollm2(f"loss_by_position/{other}")
-        expected.append(student(gaps[:, BEYOND]))
-    assert np.array(printed[: len(expected)]) == pytest.approx(np.array(expected), abs=0.00051)
+        expected.append(student(gaps @ sides))
+    assert np.array(printed) == pytest.approx(np.array(expected), abs=0.00051)
 
 
 def test_what_the_fine_tunes_decide_follows_from_their_interval():
