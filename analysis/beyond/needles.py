@@ -34,11 +34,11 @@ def sets(results: Results, factor: float) -> list[Comparison]:
 
 
 def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
-    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS books; the
-    largest such set."""
+    """The settings without training, or the fine-tuned ones, with keys within L and beyond it in at
+    least LEAST_TEXTS books; the largest such set."""
 
     def is_sample(run: Record) -> bool:
-        return len({*texts(run)}) >= LEAST_TEXTS
+        return len({*texts(run)}) >= LEAST_TEXTS and CHANGE in sides(run)
 
     return compared(results, "needles", trained, of=is_sample, factor=factor)
 
@@ -96,24 +96,37 @@ def by_text(*runs: Record, where: str = BEYOND, what: str = NATS) -> np.ndarray:
     )
 
 
+def sides(run: Record) -> list[str]:
+    """Where a record has keys: of PLACES, those in which each book has some."""
+    far = _beyond(run)
+    within = (~far).any(axis=1).all()
+    beyond = far.any(axis=1).all()
+    there = zip(PLACES, (within, beyond, within and beyond), strict=True)
+    return [where for where, has_keys in there if has_keys]
+
+
 def places(run: Record) -> Scores:
     """Nats a key within L, beyond it, and the second minus the first, over books; and the per cent
     that is found."""
-    nats = {where: over_texts(by_text(run, where=where)) for where in PLACES}
+    where_keys_are = sides(run)
+    nats = {where: over_texts(by_text(run, where=where)) for where in where_keys_are}
     found = {
         f"{FOUND} {where}": over_texts(100 * by_text(run, where=where, what=FOUND))
-        for where in (WITHIN, BEYOND)
+        for where in where_keys_are
+        if where != CHANGE
     }
     return nats | found
 
 
-def level(row: Row, where: str = BEYOND) -> Score:
-    """Nats a key in one of PLACES, over books and seeds."""
-    return row.scores(places)[where]
+def level(row: Row, where: str = BEYOND) -> Score | None:
+    """Nats a key in one of PLACES, over books and seeds; None where there are no keys."""
+    return row.scores(places).get(where)
 
 
-def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
+def gap(row: Row, reference: Row, where: str = BEYOND) -> Score | None:
     """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
+    if where not in sides(row.first):
+        return None
     return paired(row, reference, lambda *runs: by_text(*runs, where=where))
 
 

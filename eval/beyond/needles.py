@@ -12,10 +12,11 @@ costs 11.4. It is found if each of its tokens is the likeliest: then greedy deco
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -60,11 +61,13 @@ class Haystack:
     """A text with needles in it.
 
     Attributes:
-        tokens: its ids.
+        before: the ids before the text, such as BOS.
+        tokens: all ids, with those before the text.
         needles: in the order in which they stand there.
         places: where each key begins in it.
     """
 
+    before: tuple[int, ...]
     tokens: tuple[int, ...]
     needles: tuple[Needle, ...]
     places: tuple[int, ...]
@@ -74,8 +77,10 @@ class Haystack:
         return [len(self.tokens) - place for place in self.places]
 
     def last(self, count: int) -> tuple[int, ...]:
-        """The ids of its last `count` tokens."""
-        return self.tokens[-count:]
+        """The ids of its last tokens, `count` with those before the text."""
+        if count >= len(self.tokens):
+            return self.tokens
+        return self.before + self.tokens[len(self.tokens) - count + len(self.before) :]
 
 
 def needles(tokenizer: PreTrainedTokenizerBase, count: int, seed: str) -> list[Needle]:
@@ -93,23 +98,27 @@ def needles(tokenizer: PreTrainedTokenizerBase, count: int, seed: str) -> list[N
             around them.
     """
     if count > len(CITIES):
-        raise InputError(f"{count} keys were asked for, and there are {len(CITIES)} cities.")
+        raise InputError(
+            f"{count} keys were asked for, and there are {len(CITIES)} cities; give fewer --keys."
+        )
     lengths = {city: len(_ids(tokenizer, _question(city))) for city in CITIES}
     common = Counter(lengths.values())
     cities = sorted(CITIES, key=lambda city: -common[lengths[city]])[:count]
     draw = random.Random(seed)
     draw.shuffle(cities)
-    tries = [_needle(tokenizer, CITIES[0], number) for number in _numbers(random.Random(0))]
-    usual = Counter(len(needle.key) for needle in tries if needle).most_common(1)
-    if not usual:
+    tried = filter(None, _drawn(tokenizer, CITIES[0], random.Random(0)))
+    ((usual, _),) = Counter(len(needle.key) for needle in tried).most_common(1) or [(0, 0)]
+    found = []
+    for city in cities:
+        fitting = (
+            each for each in _drawn(tokenizer, city, draw) if each and len(each.key) == usual
+        )
+        found += itertools.islice(fitting, 1)
+    if len(found) < count:
         raise InputError(
             "the tokenizer joins a number to the words around it, so no key can be asked for; give "
             "a model with another tokenizer."
         )
-    found = []
-    for city in cities:
-        made = (_needle(tokenizer, city, number) for number in _numbers(draw))
-        found.append(next(each for each in made if each and len(each.key) == usual[0][0]))
     return found
 
 
@@ -135,7 +144,7 @@ def haystack(book: Sequence[int], hidden: Sequence[Needle], before: Sequence[int
         places.append(len(tokens) + len(needle.question))
         tokens += needle.sentence
         begin = end
-    return Haystack((*tokens, *book[begin:]), tuple(hidden), tuple(places))
+    return Haystack(tuple(before), (*tokens, *book[begin:]), tuple(hidden), tuple(places))
 
 
 @torch.inference_mode()
@@ -194,8 +203,10 @@ def _needle(tokenizer, city: str, number: int) -> Needle | None:
     return Needle(question, answered[len(question) :], sentence)
 
 
-def _numbers(draw: random.Random) -> list[int]:
-    return [draw.choice(NUMBERS) for _ in range(_DRAWN)]
+def _drawn(tokenizer, city: str, draw: random.Random) -> Iterator[Needle | None]:
+    """A city's needles with numbers that are drawn at once."""
+    numbers = [draw.choice(NUMBERS) for _ in range(_DRAWN)]
+    return (_needle(tokenizer, city, number) for number in numbers)
 
 
 def _ids(tokenizer, text: str) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import command_line, records, texts
-from experiments.kit.command_line import count, option
+from experiments.kit.command_line import option, two_or_more
 from experiments.kit.experiment import Experiment, Prepared
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Needles(Experiment):
     def add_options(parser) -> None:
         texts.add_arguments(parser)
         keys = f"keys hidden in each text (default {KEYS[0]}, fewer where L' is short)"
-        option(parser, "--keys", count, "N", keys)
+        option(parser, "--keys", two_or_more, "N", keys)
         last = "read only the last L tokens of each haystack"
         parser.add_argument("--last", action="store_true", help=last)
 

@@ -58,13 +58,13 @@ def needles(results: Results) -> Figure:
 
 def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
     """At most MOST rows: the paper's methods, the model that is not extended, a user's own; then
-    those that find most beyond L."""
+    those that cost least."""
     n_hat = results.n_hat.get(factor)
     first = [(rope.BASELINE, {}), (PROPOSED, {"n_hat": n_hat} if n_hat else {}), (PROPOSED, {})]
     first += [(name, {}) for name in own_methods(results)]
     found = [rows.find(method, options) for method, options in first]
     found += [row for row in rows.rows if row.setting.last]
-    by_nats = sorted(rows.rows, key=lambda row: keys.level(row).mean)
+    by_nats = sorted(rows.rows, key=lambda row: keys.by_distance(row.first).mean())
     wanted = {row.setting: row for row in (*found, *by_nats) if row}
     return [wanted[setting] for setting in sorted([*wanted][:MOST], key=lambda one: one.order)]
 

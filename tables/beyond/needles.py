@@ -45,11 +45,12 @@ def needles(results: Results) -> Table:
 
 def _block(results: Results, compared: Comparison, factor: float) -> Block:
     baseline = compared.find(rope.BASELINE, {})
-    least = {where: min(keys.level(row, where).mean for row in compared.rows) for where in SIDES}
+    there = [where for where in SIDES if where in keys.sides(compared.first)]
+    least = {where: min(keys.level(row, where).mean for row in compared.rows) for where in there}
     lines = []
     for row in compared.rows:
         has_gap = baseline not in (None, row)
-        nats = [score_cell(keys.level(row, where), 2, best=least[where]) for where in SIDES]
+        nats = [score_cell(keys.level(row, where), 2, best=least.get(where)) for where in SIDES]
         gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
         found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
         losses = [loss_beside(results, row, where) for where in SIDES]

@@ -94,3 +94,15 @@ def test_keys_of_other_books_are_not_compared(recorder):
     of = rows(recorder)
     with pytest.raises(InputError, match="other texts"):
         needles.gap(of["PI"], of["YaRN"])
+
+
+def test_where_no_key_lies_beyond_l_there_is_no_number_of_it(recorder):
+    near = {"distances": (5000, 4000, 3000, 1000)}
+    recorder.add("needles", "yarn", **record(*drawn(0), **near))
+    recorder.add("needles", "pi", **record(*drawn(1), **near))
+    for run in recorder.records.values():
+        run["scores"]["ranges"] = run["scores"]["ranges"][:1]
+    of = rows(recorder)
+    assert needles.level(of["PI"], "beyond L") is needles.gap(of["PI"], of["YaRN"]) is None
+    assert needles.gap(of["PI"], of["YaRN"], "within L").n == 6
+    assert not needles.sampled(recorder.results(), 2.0)

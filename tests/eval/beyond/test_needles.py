@@ -37,6 +37,8 @@ def test_a_needle_stands_whole_at_each_depth_and_its_key_follows_its_question():
         del rest[begin : begin + len(needle.sentence)]
     assert rest == [1, *BOOK]
     assert hidden.distances() == [len(hidden.tokens) - place for place in hidden.places]
+    assert hidden.last(100) == (1, *hidden.tokens[-99:])
+    assert hidden.last(len(hidden.tokens)) == hidden.tokens
 
 
 # a window of tokens; another scale for each length; one that changes its logits
