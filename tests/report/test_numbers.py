@@ -189,7 +189,7 @@ def test_methods_side_by_side(readme, row, name):
     """Loss and nats a key within L and beyond, less YaRN's; a dash where there is no record."""
     ending = "_seed=0" if name.endswith("_seed=0") else ""
     expected = []
-    for folder, of, digits in (("loss_by_position", of_smollm2, 3), ("needles", keys_of, 1)):
+    for folder, of, digits in (("loss_by_position", of_smollm2, 3), ("needles", keys_of, 2)):
         file = RESULTS / "smollm2/beyond" / folder / f"{name}_books=20.json"
         prefix = "loss_by_position/" if digits == 3 else ""
         yarns = f"{prefix}yarn_s=2{ending}"
