@@ -45,6 +45,8 @@ def switch(text: str) -> tuple[str, str]:
 
 
 def _json_or_text(value: str) -> Any:
+    if value in ("True", "False"):  # as Python writes them
+        value = value.lower()
     with contextlib.suppress(ValueError):
         return json.loads(value, parse_constant=str)
     return value

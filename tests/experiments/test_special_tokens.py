@@ -163,6 +163,7 @@ DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
     ("template", "options", "begins", "others"),
     [
         (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
+        (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
         (DATED, ["strftime_now=1999-12-31"], "31 December", ["strftime_now=1999-12-30"]),
     ],
 )
@@ -174,7 +175,7 @@ def test_the_templates_own_switches_are_given_and_stated(
     assert f"[assistant]{begins}" in byte_tokenizer().decode(request.prompt)
     name, _, value = options[0].partition("=")
     stated = record(results)["run"]["chat_options"]
-    assert stated == {name: False if value == "false" else value}
+    assert stated == {name: False if value.lower() == "false" else value}
     line = [PASSKEY, "--chat", "--model", model, "--results", results, "--chat-options"]
     assert "--replace" in refusal(*line, *others)
     assert "'think'; it has" in refusal(*line, "think=false")
