@@ -39,8 +39,9 @@ FIGURES := $(call names,figures)
 # What is measured anew, and where its records go: those of a model of one's own have a folder apart.
 MEASURED = $(or $(value MODEL),tiny)
 BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
-FOLDER   = $(notdir $(patsubst %/,%,$(MEASURED)))
-RECORDS  = $(or $(value RESULTS),$(if $(filter $(MEASURED),$(BASES)),build/rerun/$(FOLDER),build/own)$(if $(call on,QUICK),-quick)/results)
+# The base model that is measured: a name with a space or a % is one word, which `filter` does not see.
+BASE     = $(strip $(foreach base,$(BASES),$(if $(findstring <$(MEASURED)>,<$(base)>),$(base))))
+RECORDS  = $(or $(value RESULTS),$(if $(BASE),build/rerun/$(MEASURED),build/own)$(if $(call on,QUICK),-quick)/results)
 RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(call on,QUICK),--quick) $(if $(call on,REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--books-of,BOOKS_OF) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
   $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))

@@ -169,7 +169,8 @@ def _decode_rows(
                     f"not finite"
                 )
             if len(continuations[index]) < request.min_new_tokens:
-                logits[row, list(ends | request.stop)] = -torch.inf
+                known = [end for end in ends | request.stop if end < logits.shape[1]]
+                logits[row, known] = -torch.inf
         chosen = logits.argmax(-1).tolist()
         kept = []
         for row, index in enumerate(alive):

@@ -4,6 +4,9 @@ A prompt begins as the tokenizer begins every text by default, as in the program
 lm-eval and NVIDIA: with <s> for LLaMA2, with nothing for tiny and SmolLM2. It ends with the text
 itself. Some tokenizers end every text with EOS, as if nothing followed it; a model that reads EOS
 last answers another question.
+
+In a prompt a control token that is spelled out, such as "</s>", is that token, as the benchmarks'
+own programs read it. In a book it is characters.
 """
 
 from __future__ import annotations
@@ -67,6 +70,34 @@ def beginning(tokenizer: PreTrainedTokenizerBase, bos: bool | None = None) -> li
             raise InputError("the tokenizer has no BOS token; leave --bos out.")
         return [tokenizer.bos_token_id]
     return before
+
+
+def as_characters(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], titles: Sequence[str]
+) -> list[list[int]]:
+    """The ids of each text, with nothing before or after it, where control tokens that are spelled
+    out are characters.
+
+    Raises:
+        InputError: the tokenizer reads one as a control token all the same.
+    """
+    plain = {
+        "add_special_tokens": False,
+        "return_attention_mask": False,
+        "return_token_type_ids": False,
+        "verbose": False,
+    }
+    read = tokenizer(texts, split_special_tokens=True, **plain).input_ids
+    control = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    control.discard(tokenizer.unk_token_id)  # it stands for unknown characters
+    for title, ids in zip(titles, read, strict=True):
+        if found := control.intersection(ids):  # some vocabularies list them as words, too
+            token = tokenizer.convert_ids_to_tokens(min(found))
+            raise InputError(
+                f"{title!r} holds {token!r}, which the tokenizer cannot read as characters; take "
+                "it out."
+            )
+    return read
 
 
 def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str) -> None:

@@ -60,11 +60,12 @@ def main() -> None:
     length = round(context_length * factor)
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
-    tokens = [texts.sequence(tokenizer, book, length, bos) for book in books]
+    tokens = [ids for (ids,) in texts.sequences(tokenizer, books, length, bos).values()]
     model = base.load(base.chosen_dtype(arguments.dtype))
     rows: list[dict] = []
     count = len(settings) * len(tokens)
-    description = f"{len(settings)} methods, texts of {length:,} tokens"
+    methods = "1 method" if len(settings) == 1 else f"{len(settings)} methods"
+    description = f"{methods}, texts of {length:,} tokens"
     with tqdm(total=count, unit="text", desc=description) as bar:
         try:
             for method, options in settings:
@@ -84,7 +85,7 @@ def main() -> None:
     rows = ranked(rows)
     method, options = rows[0]["setting"]
     command = flags({"model": name, "method": method, "factor": factor, **options, "output": "DIR"})
-    scored = f"texts of {length:,} tokens: {len(books)}; L = {context_length:,}"
+    scored = f"texts of {length:,} tokens: {len(tokens)}; L = {context_length:,}"
     print(f"{table(rows)}\n\nMean loss in nats per token over {scored}. {verdict(rows)}\n")
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
@@ -103,7 +104,8 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
     rope.scale(geometry, rope.ORIGINAL, factor)
     every = BaseModel("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor)
     for name in wanted or ():
-        check_choice(name, "method that needs no training", {method for method, _ in every})
+        ready = dict.fromkeys(method for method, _ in every)
+        check_choice(name, "method that needs no training", ready)
     model = rotation.skeleton(base.config)
     settings: dict[str, Setting] = {}
     for method, options in every:
@@ -112,7 +114,7 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
         reason = None
         made = records.fingerprint(rope.scale(geometry, method, factor, **options))
         if made in settings:
-            reason = f"it makes the same model as {command_line.in_words(*settings[made])}"
+            reason = f"it makes the same model as {as_typed(*settings[made])}"
         else:
             try:
                 extend.extend(model, method, factor, **options)
@@ -120,7 +122,7 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
             except InputError as error:
                 reason = str(error)
         if reason:
-            print(f"note: {method} is left out: {reason}", file=sys.stderr)
+            print(f"note: {as_typed(method, options)} is left out: {reason}", file=sys.stderr)
     return list(settings.values())
 
 
@@ -152,32 +154,32 @@ def table(rows: Sequence[dict]) -> str:
     """A ranking as lines of text."""
     lines = [f"{'method':28}  within L  beyond L  minus the least"]
     for row in rows:
-        name = label(row)
-        width = 28 + name.count("\N{COMBINING CIRCUMFLEX ACCENT}")  # which takes no place
+        name = as_typed(*row["setting"])
         within = np.mean(row["within"])
         beyond = np.mean(row["beyond"])
         gap = row["gap"]
         half = row["half"]
         interval = f" [{gap - half:+.4f}, {gap + half:+.4f}]" if half else ""
-        lines.append(f"{name:{width}}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
+        lines.append(f"{name:28}  {within:8.4f}  {beyond:8.4f}  {gap:+.4f}{interval}")
     return "\n".join(lines)
 
 
 def verdict(rows: Sequence[dict]) -> str:
     """What a ranking says of its first setting."""
-    best = label(rows[0])
-    level = ", ".join(label(row) for row in rows[1:] if row["level"])
+    best, *others = (as_typed(*row["setting"]) for row in rows if row["level"])
     said = f"{best} has the least loss beyond L."
-    if level:
-        said = f"A tie: {best} has the least loss beyond L, and level with it are {level}."
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        level = ", ".join(others)
+        said = f"A tie: {best} has the least loss beyond L, and level with it {verb} {level}."
     if len(rows[0]["beyond"]) < LEAST_TEXTS:
         said += f" Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance."
     return said
 
 
-def label(row: dict) -> str:
-    """A setting in words."""
-    return command_line.in_words(*row["setting"])
+def as_typed(method: str, options: dict) -> str:
+    """A setting as --method takes it, such as "dprope --n-hat 40"."""
+    return shlex.join([method, *flags(options)])
 
 
 if __name__ == "__main__":

@@ -48,19 +48,18 @@ class Perplexity(Experiment):
             stride = given.stride or max(min(STRIDE, length // 2), 1)
             perplexity.windows(length + 1, length, stride, before)  # refuses an impossible stride
             strides[length] = stride
-        books = texts.scored(self)
-        tokenizer = self.base.tokenizer
-        tokens = {book.title: texts.tokens(tokenizer, book, given.tokens) for book in books}
+        least = max(strides) + 1 - before
+        if given.tokens and given.tokens < least:
+            raise InputError(
+                f"--tokens {given.tokens} are no more than the window of {max(strides)}; give "
+                f"{least} or more."
+            )
+        books = texts.read(self.base.tokenizer, texts.scored(self), least, given.tokens)
         samples = {}
         for length, stride in sorted(strides.items(), reverse=True):
-            for title, ids in tokens.items():
-                if before + len(ids) <= length:
-                    raise InputError(
-                        f"{len(ids)} tokens of {title!r} are read, no more than the window of "
-                        f"{length}; give a longer text or more --tokens."
-                    )
+            for book, ids in books.items():
                 for span in perplexity.windows(len(ids), length, stride, before):
-                    samples[f"{title}/{length}/{span[0]}"] = (ids, span)
+                    samples[f"{book.title}/{length}/{span[0]}"] = (ids, span)
         different = len(set(strides.values())) > 1
         settings = {
             "lengths": list(strides),

@@ -104,7 +104,8 @@ def held_out(
             excerpt = texts.Book(
                 f"{book.title}, second half, part {number} of {count}", book.text[start:end]
             )
-            sequences.append((book.title, texts.sequence(tokenizer, excerpt, length, bos)))
+            ((sequence,),) = texts.sequences(tokenizer, [excerpt], length, bos).values()
+            sequences.append((book.title, sequence))
     return sequences
 
 

@@ -43,11 +43,11 @@ class LossByPosition(Experiment):
         count = self.arguments.excerpts
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
-        books = texts.scored(self)
+        given = texts.scored(self)
+        books = texts.sequences(self.base.tokenizer, given, length, self.bos, count)
         samples = {}
-        for book in books:
-            for number in range(count):
-                tokens = texts.sequence(self.base.tokenizer, book, length, self.bos, number)
+        for book, excerpts in books.items():
+            for number, tokens in enumerate(excerpts):
                 excerpt = f" ({number})" if number else ""
                 key = f"{book.title} {book.sha256[:12]}{excerpt}"
                 samples[key] = (book.title + excerpt, tokens)

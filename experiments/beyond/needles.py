@@ -43,14 +43,18 @@ class Needles(Experiment):
     def prepare(self) -> Prepared:
         """A sample is a haystack, by the title and the hash of its book."""
         length = self.extended_length - haystacks.QUESTION
-        books = texts.scored(self)
-        hidden = self.hidden(books, length - len(self.bos))
+        room = length - len(self.bos)
+        given = texts.scored(self)
+        needles = dict(zip(given, self.hidden(given, room), strict=True))
+        sizes = {book: room - haystacks.size(of_book) for book, of_book in needles.items()}
+        most = max(sizes.values())
+        books = texts.read(self.base.tokenizer, given, most, most)
+        hidden = [needles[book] for book in books]
         samples = {}
-        for book, needles in zip(books, hidden, strict=True):
-            room = length - len(self.bos) - haystacks.size(needles)
-            ids = texts.beginning(self.base.tokenizer, book, room).tolist()
+        for book, ids in books.items():
             key = f"{book.title} {book.sha256[:12]}"
-            samples[key] = (book.title, haystacks.haystack(ids, needles, self.bos))
+            text = ids[: sizes[book]].tolist()
+            samples[key] = (book.title, haystacks.haystack(text, needles[book], self.bos))
         settings = {
             "length": length,
             "keys": len(hidden[0]),

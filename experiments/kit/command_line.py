@@ -27,11 +27,31 @@ class UsageError(InputError):
     """A command line with an unknown option, or with a value that an option cannot have."""
 
 
+class _Given(argparse.Action):
+    """An option with a value, which is given once, or with several, which go on where it is given
+    again."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if self in parser.given:
+            if self.nargs != "+":
+                raise argparse.ArgumentError(self, "it is given twice; give it once")
+            values = [*getattr(namespace, self.dest), *values]
+        parser.given.add(self)
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat.
 
-    Of an option with several values each counts once, and whole numbers are sorted.
+    Of an option with several values each counts once, and whole numbers are sorted. An option is
+    given once, or it goes on: see :class:`_Given`. A number such as -1e-3 is a value.
     """
+
+    def __init__(self, *arguments, **options) -> None:
+        super().__init__(*arguments, **options)
+        self.register("action", None, _Given)
+        self.given: set[argparse.Action] = set()
+        self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
     def error(self, message: str) -> None:
         _, unknown, words = message.partition("unrecognized arguments: ")
@@ -41,6 +61,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         words = sys.argv[1:] if args is None else args
+        self.given.clear()
         found, others = super().parse_known_args([_hyphenated(word) for word in words], namespace)
         for name, values in vars(found).items():
             if isinstance(values, list):

@@ -9,7 +9,6 @@ and poems, also from Project Gutenberg: verse, of one author.
 from __future__ import annotations
 
 import argparse
-import functools
 import hashlib
 import importlib.util
 import os
@@ -25,7 +24,7 @@ from core.errors import InputError, check_texts, in_one_line
 from core.files import read_json
 from core.schema import Text, check, having
 from eval import special_tokens
-from experiments.kit import command_line, records
+from experiments.kit import command_line, processes, records
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -83,6 +82,7 @@ _BOOKS = (
     ("Manual of Surgery", "To prolong human life and to alleviate suffering", "End of the Project"),
 )
 SUFFIXES = ".txt", ".parquet"  # of the user's own files
+NAMED = 10  # of the texts that are left out
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
 PLAYS = 39
@@ -92,25 +92,16 @@ _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", 
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --texts, --books-of, --packaged, --parts, --plays and --bos."""
+    """Add --texts, --packaged, --parts and --plays, of which one is given; --books-of and --bos."""
+    one = to.add_mutually_exclusive_group()
     packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
-    command_line.option(to, "--packaged", command_line.count, "N", packaged)
-    command_line.option(
-        to,
-        "--parts",
-        command_line.count,
-        "N",
-        f"{verb} the first N of War and Peace's {PARTS} parts",
-    )
-    command_line.option(
-        to,
-        "--plays",
-        command_line.count,
-        "N",
-        f"{verb} the first N of Shakespeare's {PLAYS} long texts",
-    )
+    command_line.option(one, "--packaged", command_line.count, "N", packaged)
+    parts = f"{verb} the first N of War and Peace's {PARTS} parts"
+    command_line.option(one, "--parts", command_line.count, "N", parts)
+    plays = f"{verb} the first N of Shakespeare's {PLAYS} long texts"
+    command_line.option(one, "--plays", command_line.count, "N", plays)
     own = f"{verb} these .txt or .parquet files, or those in these folders, instead"
-    to.add_argument("--texts", type=command_line.path, nargs="+", metavar="PATH", help=own)
+    command_line.option(one, "--texts", command_line.path, "PATH", own, several=True)
     add_books_of(to)
     add_bos_argument(to)
 
@@ -123,8 +114,11 @@ def add_books_of(to: argparse._ActionsContainer) -> None:
 
 def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window") -> None:
     """Add --bos and --no-bos."""
+    one = to.add_mutually_exclusive_group()
     text = f"begin {where} with BOS (default: what the tokenizer does before a text)"
-    to.add_argument("--bos", action=argparse.BooleanOptionalAction, help=text)
+    one.add_argument("--bos", action="store_true", default=None, help=text)
+    text = f"begin {where} with the text itself"
+    one.add_argument("--no-bos", action="store_false", dest="bos", default=None, help=text)
 
 
 def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:
@@ -141,7 +135,9 @@ _LEARNED = having({}, {"data_facts": having({}, {"books": _READ})})
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
     if arguments.books_of:
-        return books_of(arguments.books_of, files(arguments.texts or []))
+        if not arguments.texts:
+            raise InputError("--books-of chooses among the texts of --texts; give these, too.")
+        return books_of(arguments.books_of, files(arguments.texts))
     if arguments.texts:
         return told_apart(files(arguments.texts))
     if arguments.plays:
@@ -225,22 +221,28 @@ def plays(count: int) -> list[Book]:
 
 
 def files(paths: list[Path]) -> list[Book]:
-    """The books in the user's own files, and in those of folders; InputError if one is missing or
-    cannot be read."""
+    """The books in the user's own files, and in those of folders; some may be empty.
+
+    Raises:
+        InputError: a file is missing or cannot be read, or there is no text in any.
+    """
     listed = [file for path in paths for file in (in_folder(path) if path.is_dir() else [path])]
-    return [book for file in listed for book in in_file(file)]
+    found = [book for file in listed for book in in_file(file)]
+    if not any(book.text.strip() for book in found):
+        where = ", ".join(map(str, paths))
+        raise InputError(f"there is no text in {where}; give a file that holds some.")
+    return found
 
 
 def told_apart(given: list[Book]) -> list[Book]:
-    """The books; InputError if one is empty, if two have the same title, which a record could not
-    tell apart, or if two are the same text, which would count as two."""
+    """The books; InputError if two have the same title, which a record could not tell apart, or if
+    two are the same text, which would count as two."""
     titles: dict[str, str] = {}  # by the hash of the text
     for book in given:
         if book.title in titles.values():
             raise InputError(f"two texts are called {book.title!r}; give them different names.")
-        if not book.text.strip():
-            raise InputError(f"the text {book.title!r} is empty; give a text to read.")
-        if other := titles.get(book.sha256):
+        other = titles.get(book.sha256)
+        if other and book.text.strip():
             raise InputError(f"{other!r} and {book.title!r} are the same text; give it once.")
         titles[book.sha256] = book.title
     return given
@@ -338,52 +340,72 @@ def check_file(path: Path) -> None:
         raise InputError(f"no text file at {path}; give a file, or take it out.")
 
 
-def tokens(tokenizer, book: Book, most: int | None = None) -> Tensor:
-    """The ids [count] of a text's first `most` tokens, of all if None, without the special tokens
-    around a text.
+def read(tokenizer, given: list[Book], least: int, most: int | None = None) -> dict[Book, Tensor]:
+    """The ids [count] of each text's first `most` tokens, of all if None, without the special
+    tokens around a text.
+
+    A text that has fewer than `least` tokens is left out, and named.
 
     Raises:
-        InputError: the model has no embedding for one of them.
+        InputError: no text has so many, or the model has no embedding for a token.
     """
-    # Seven characters per token is more than English text needs, and saves tokenising a whole book.
-    excerpt = book.text if most is None else book.text[: 7 * most]
-    plain = functools.partial(tokenizer, add_special_tokens=False, return_tensors="pt")
-    ids = plain(excerpt).input_ids[0]
-    if len(excerpt) < len(book.text) and len(ids) < most:
-        ids = plain(book.text).input_ids[0]
-    special_tokens.check_ids(tokenizer, ids[:most].tolist(), repr(book.title))
-    return ids[:most]
+    ids = {book: _tokens(tokenizer, book, most) for book in given}
+    short = {book.title: len(of_text) for book, of_text in ids.items() if len(of_text) < least}
+    if len(short) == len(ids):
+        longest = max(short, key=short.__getitem__)
+        raise InputError(
+            f"{longest!r} has {short[longest]} tokens, and {least} are to be read; give a longer "
+            "text."
+        )
+    say_left_out(short, least)
+    return {book: of_text for book, of_text in ids.items() if book.title not in short}
 
 
-def sequence(
-    tokenizer, book: Book, length: int, bos: Sequence[int] = (), excerpt: int = 0
-) -> Tensor:
-    """The ids of a text with `length` tokens to score: all that are read, the last of which is only
-    predicted.
+def say_left_out(short: dict[str, int], least: int) -> None:
+    """Name the texts that are too short, by their titles and numbers of tokens."""
+    if not short or processes.rank()[0]:
+        return
+    named = ", ".join(f"{title!r} ({count})" for title, count in [*short.items()][:NAMED])
+    more = f" and {len(short) - NAMED} others" if len(short) > NAMED else ""
+    print(f"{command_line.SKIPPED}what has fewer than {least} tokens: {named}{more}")
+
+
+def sequences(
+    tokenizer, given: list[Book], length: int, bos: Sequence[int] = (), excerpts: int = 1
+) -> dict[Book, list[Tensor]]:
+    """Of each text the ids of excerpts with `length` tokens to score: all that are read, the last
+    of which is only predicted. A text that is too short for them is left out, and named.
 
     Args:
-        length: how many of the last tokens are scored: all but those of `bos`, or but the first if
-            there is none.
-        bos: the ids before the text, from :func:`eval.special_tokens.beginning`.
-        excerpt: leave out so many times `length` tokens of the text's beginning.
+        length: how many of an excerpt's last tokens are scored: all but those of `bos`, or but the
+            first if there is none.
+        bos: the ids before an excerpt, from :func:`eval.special_tokens.beginning`.
+        excerpts: how many there are of a text, one after the other from its beginning.
 
     Raises:
-        InputError: the text is too short.
+        InputError: as of :func:`read`.
     """
-    begin = excerpt * length
-    end = (excerpt + 1) * length + (not bos)
-    ids = beginning(tokenizer, book, end)
-    return torch.cat([torch.tensor(bos, dtype=torch.int64), ids[begin:]])
+    unscored = int(not bos)
+    count = excerpts * length + unscored
+    before = torch.tensor(bos, dtype=torch.int64)
+    found: dict[Book, list[Tensor]] = {}
+    for book, ids in read(tokenizer, given, count, count).items():
+        starts = range(0, excerpts * length, length)
+        found[book] = [torch.cat([before, ids[at : at + length + unscored]]) for at in starts]
+    return found
 
 
-def beginning(tokenizer, book: Book, count: int) -> Tensor:
-    """The first `count` ids of a text, without special tokens; InputError if it has fewer."""
-    ids = tokens(tokenizer, book, count)
-    if len(ids) < count:
-        raise InputError(
-            f"{book.title!r} has {len(ids)} tokens, and {count} are to be read; give a longer text."
-        )
-    return ids
+def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
+    """The ids of a text's first `most` tokens; none if it is blank."""
+    if not book.text.strip():
+        return torch.tensor([], dtype=torch.int64)
+    # Seven characters per token is more than English text needs, and saves tokenising a whole book.
+    excerpt = book.text if most is None else book.text[: 7 * most]
+    (ids,) = special_tokens.as_characters(tokenizer, [excerpt], [book.title])
+    if len(excerpt) < len(book.text) and len(ids) < most:
+        (ids,) = special_tokens.as_characters(tokenizer, [book.text], [book.title])
+    special_tokens.check_ids(tokenizer, ids[:most], repr(book.title))
+    return torch.tensor(ids[:most], dtype=torch.int64)
 
 
 def _check_count(count: int, most: int, what: str) -> None:

@@ -189,6 +189,7 @@ def pack(
         "seed": seed,
         "bos": list(bos),
         "per_book": per_book,
+        "control_tokens": "characters",
     }
     directory = cache / identity(**what)
 
@@ -219,6 +220,7 @@ def _write(
     stated: list[dict] = []
     count = 0
     longest = 0
+    short = {}
     # The packaged books are so few that each gives an equal share.
     if source == "books" and per_book is None:
         per_book = -(-wanted // (texts.AVAILABLE - texts.SCORED))
@@ -229,6 +231,8 @@ def _write(
             tokens = [*bos, *of_text]
             longest = max(longest, len(tokens))
             whole = len(tokens) // length
+            if not whole:
+                short[book.title] = len(tokens)
             cut = min(whole, per_book or whole, wanted - count)
             if cut:
                 first = 0
@@ -250,6 +254,7 @@ def _write(
             f"{batch} (its longest book has {longest} tokens); give a shorter --length, a smaller "
             "--batch or more text."
         )
+    texts.say_left_out(short, length)
     facts = {
         # a directory's path says nothing of its contents
         "source": source if source in ("hub", "books") else "directory",
@@ -265,13 +270,10 @@ def _write(
 def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[int]]]:
     """The books with their token ids, TOGETHER at a time on all cores."""
     unread = books(source, seed)
-    plain = {
-        "add_special_tokens": False,
-        "return_attention_mask": False,
-        "return_token_type_ids": False,
-    }
     while group := list(itertools.islice(unread, TOGETHER)):
-        ids = tokenizer([book.text for book in group], verbose=False, **plain).input_ids
+        titles = [book.title for book in group]
+        read = [book.text for book in group]
+        ids = special_tokens.as_characters(tokenizer, read, titles)
         yield from zip(group, ids, strict=True)
 
 

@@ -1,6 +1,6 @@
 """Exported models, as inference engines serve them."""
 
-from analysis.results import Record, Results
+from analysis.results import NotMeasured, Record, Results
 from analysis.scores import number
 from analysis.settings import STATES, Setting
 from tables.kit.table import Block, Cell, Table, sentence_case
@@ -44,7 +44,10 @@ def served(results: Results) -> Table:
     records = [run for run in results.records("served") if "engine" in run.run]
     blocks = []
     if not records:
-        raise results.lacks("record of served", "served")
+        raise NotMeasured(
+            f"no record of engines' losses under {results.folder / results.name}, and no command "
+            "makes one."
+        )
     records.sort(
         key=lambda run: (run.run["engine"]["name"], weights(run), Setting.of(run.run).order)
     )

@@ -1,10 +1,13 @@
 """The method that suits a model: ranked as a plain loop and SciPy rank, and given as a command that
 works."""
 
+import dataclasses
 import re
 import shlex
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from scipy import stats
 from transformers import AutoModelForCausalLM
@@ -36,9 +39,7 @@ def test_every_method_is_ranked_by_its_loss_and_the_command_extends_the_model(
     books = [inputs / f"{number}.txt" for number in range(3)]
     status, out, err = call("best", "--model", inputs / "model", "--no-bos", "--texts", *books)
     assert status == 0, err
-    rows = re.findall(
-        r"^(\S+)(?: \((?:n̂ = (\d+)|t = 0)\))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE
-    )
+    rows = re.findall(r"^(\S+)(?: --n-hat (\d+))? +(\d\.\d{4}) +(\d\.\d{4}) ", out, re.MULTILINE)
     ready = {name for name, method in rope.METHODS.items() if method.ready}
     geometry = RopeGeometry(16, 10000.0, L)
     settings = [(name, {}) for name in ready] + [(rope.PROPOSED, {"n_hat": 10})]  # 5/8 of 16
@@ -65,6 +66,27 @@ def plain(model, books, method, **options):
     return losses[:, :L].mean(), losses[:, L:].mean()
 
 
+def test_a_text_that_is_short_or_blank_is_left_out_and_named(done, inputs, tmp_path):
+    (tmp_path / "short.txt").write_text("abc")
+    rows = pyarrow.table({"text": ["", None, "  \n"], "title": ["blank", "none", "spaces"]})
+    pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
+    line = ["best --method pi dprope --model", inputs / "model", "--texts", inputs / "0.txt"]
+    out = done(*line, tmp_path / "short.txt", tmp_path / "rows.parquet")
+    named = "'short' (3), 'blank' (0), 'none' (0), 'spaces' (0)"
+    assert f"fewer than {LONGER + 1} tokens: {named}" in out
+    assert out.partition("\n")[2] == done(*line)
+
+
+def test_what_is_left_out_is_named_as_it_is_typed(call, inputs, monkeypatch):
+    dprope = rope.METHODS["dprope"]
+    alike = dataclasses.replace(dprope, function=rope.METHODS["pi"].function)
+    monkeypatch.setattr(rope, "scale", lambda geometry, method, s, **_: alike.function(geometry, s))
+    line = ["best --method dprope --model", inputs / "model", "--texts", inputs / "0.txt"]
+    err = call(*line)[2]
+    assert "note: dprope --n-hat 10 is left out: it makes the same model as dprope\n" in err
+    assert "1 method," in err
+
+
 def rows_of(losses):
     return [
         {"setting": (name, {}), "within": [0.0], "beyond": beyond}
@@ -85,6 +107,6 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
             np.subtract(row["beyond"], losses["b"]), 0
         ).confidence_interval()
         assert (row["gap"] - row["half"], row["gap"] + row["half"]) == pytest.approx((low, high))
-    assert verdict(rows).startswith("A tie")
+    assert verdict(rows).startswith("A tie") and "level with it is a." in verdict(rows)
     few = ranked(rows_of({"a": [2.0], "b": [1.0], "c": [1.00001]}))
     assert [row["level"] for row in few] == [True, True, False] and "chance" in verdict(few)

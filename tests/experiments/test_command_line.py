@@ -73,6 +73,26 @@ def test_underscores_in_the_name_of_an_option_are_hyphens():
     assert (arguments.n_hat, arguments.file) == (4, "a_b")
 
 
+@pytest.mark.parametrize("number", ["-1e-3", "-.5", "-2", "-inf"])
+def test_a_negative_number_is_a_value(number):
+    parser = command_line.parser("")
+    command_line.add_method_arguments(parser)
+    assert parser.parse_args(["--method", "dprope", "--threshold", number]).threshold == float(
+        number
+    )
+
+
+def test_a_list_that_is_given_again_goes_on():
+    parser = command_line.parser("")
+    command_line.option(parser, "--lengths", int, "N", "", [1, 2], several=True)
+    command_line.option(parser, "--texts", str, "PATH", "", several=True)
+    line = ["--lengths", "7", "--texts", "b", "--lengths", "5", "7", "--texts", "a", "b"]
+    for _ in range(2):  # a parser can be used again
+        found = parser.parse_args(line)
+        assert (found.lengths, found.texts) == ([5, 7], ["b", "a"])
+    assert parser.parse_args([]).lengths == [1, 2]
+
+
 def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert command_line.directory("~/x") == command_line.path("~/x") == tmp_path / "x"

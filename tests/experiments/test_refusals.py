@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -70,10 +72,22 @@ LINES = """
     tables of nothing: tables.__main__ --results nowhere
     tables of an unset variable: tables.__main__ --results {unset}
     tolerance nan: verify folder --tolerance nan
+    a value twice: extend --model {model} --method pi --factor 2 --factor 3
+    a method's value twice: extend --model {model} --method dprope --n-hat 4 --n_hat 6
+    a switch and its contrary: perplexity --model {model} --texts text.txt --bos --no-bos
+    texts of two kinds: best --model {model} --texts text.txt --plays 1
+    switches without a template: passkey --model {model} --chat-options a=1
+    a switch without a value: passkey --model {model} --chat --chat-options thinking
+    a clock that shows no date: passkey --model {model} --chat --chat-options strftime_now=today
 
     no text: perplexity --model {model} --lengths 64 --texts nowhere
     a text that is not UTF-8: perplexity --model {model} --lengths 64 --texts latin.txt
     an empty text: perplexity --model {model} --lengths 64 --texts empty.txt
+    a table of no rows: best --model {model} --texts rows.parquet
+    no rows to score: loss_by_position --model {model} --texts rows.parquet --method pi
+    no rows to hide keys in: needles --model {model} --texts rows.parquet --method pi
+    tokens for no window: perplexity --model {model} --lengths 64 --texts text.txt --tokens 9
+    books of a record without texts: perplexity --model {model} --books-of text.txt --plays 1
     two texts of one name: perplexity --model {model} --lengths 64 --texts text.txt folder/text.txt
     the same text twice: perplexity --model {model} --lengths 64 --texts text.txt copy.txt
     the same text twice to rank by: best --model {model} --texts text.txt copy.txt
@@ -104,6 +118,8 @@ def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
     (here / "latin.txt").write_bytes("Ça va mal".encode("latin-1"))
     for file in ("empty.txt", "model.gguf"):
         (here / file).touch()
+    rows = pyarrow.table({"text": pyarrow.array([], pyarrow.string())})
+    pyarrow.parquet.write_table(rows, here / "rows.parquet")
     (here / "folder").mkdir()
     (here / "folder" / "text.txt").write_text("Another text.")
     (here / "loop").symlink_to(here / "loop")

@@ -190,6 +190,22 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
 
 
 @pytest.mark.parametrize(
+    ("model", "folder"),
+    [
+        ("tiny", "rerun/tiny"),
+        ("my tiny", "own"),
+        ("tiny smollm2", "own"),
+        ("%", "own"),
+        ("./tiny", "own"),
+    ],
+)
+def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
+    make = ["make", "--dry-run", "rerun", f"MODEL={model}"]
+    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f"--results 'build/{folder}/results'" in said
+
+
+@pytest.mark.parametrize(
     ("line", "says"),
     [
         ("--model smollm2 --texts empty", "no .txt or .parquet file in"),

@@ -5,8 +5,10 @@ import json
 
 import pytest
 import torch
-from transformers import ByT5Tokenizer
+from tokenizers import Tokenizer, models
+from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
+from core.errors import InputError
 from eval import longbench, special_tokens
 from experiments.kit.checkpoint import Checkpoint
 from tests.eval.test_open_llm import write_benchmarks
@@ -135,6 +137,83 @@ def test_chat_without_a_template_that_works_is_refused(
     assert "chat template" in refusal(PASSKEY, "--chat", "--model", model, "--results", results)
 
 
+@pytest.mark.parametrize(
+    ("ends_by", "stops"),
+    [("</s>", {2, 7}), ("<pad>", {0, 2, 7}), (" [end]", {2, 7})],
+)
+def test_an_answer_in_a_chat_ends_with_its_turn(requests_of, model, results, ends_by, stops):
+    """By what ends it in the template and by the tokenizer's EOS, 2, whatever the model states."""
+    stated = model / "generation_config.json"
+    before = stated.read_text()
+    stated.write_text('{"eos_token_id": 7}')
+    (model / "chat_template.jinja").write_text(TEMPLATE.replace(" [end]", ends_by))
+    asked = requests_of(PASSKEY, "--chat")
+    plain = requests_of(PASSKEY)
+    stated.write_text(before)
+    assert asked[0].stop == stops and plain[0].stop == {7}
+    records = [json.loads(file.read_text()) for file in results.rglob("as-it-is*.json")]
+    assert sorted(len(each["run"]["data"]["ends"]) for each in records) == [1, len(stops)]
+
+
+SWITCHED = TEMPLATE + "{% if thinks is defined and thinks is false %}<think></think>{% endif %}"
+DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "begins", "others"),
+    [
+        (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
+        (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
+        (DATED, ["strftime_now=1999-12-31"], "31 December", ["strftime_now=1999-12-30"]),
+    ],
+)
+def test_the_templates_own_switches_are_given_and_stated(
+    requests_of, model, results, refusal, template, options, begins, others
+):
+    (model / "chat_template.jinja").write_text(template)
+    (request,) = requests_of(PASSKEY, "--chat", "--chat-options", *options)
+    assert f"[assistant]{begins}" in byte_tokenizer().decode(request.prompt)
+    name, _, value = options[0].partition("=")
+    stated = record(results)["run"]["chat_options"]
+    assert stated == {name: False if value.lower() == "false" else value}
+    line = [PASSKEY, "--chat", "--model", model, "--results", results, "--chat-options"]
+    assert "--replace" in refusal(*line, *others)
+    assert "'think'; it has" in refusal(*line, "think=false")
+    assert "twice" in refusal(*line, *options, *others)
+
+
+def test_a_template_that_states_todays_date_says_so(call, model, results, requests_of):
+    (model / "chat_template.jinja").write_text(DATED)
+    requests_of(PASSKEY, "--chat")
+    _, _, err = call(PASSKEY, "--chat", "--model", model, "--results", results)
+    assert "--chat-options strftime_now=" in err
+
+
+@pytest.mark.parametrize(
+    ("template", "answer", "counted"),
+    [
+        (TEMPLATE, "<think> or 1", 1),
+        (TEMPLATE, "<think> or </think> 1", None),
+        (TEMPLATE, "1", None),
+        (TEMPLATE + "<think>", "or 1", 1),
+        (TEMPLATE + "<think>", "or </think> 1", None),
+    ],
+)
+def test_answers_that_never_left_their_thinking_are_counted(
+    done, model, results, monkeypatch, template, answer, counted
+):
+    (model / "chat_template.jinja").write_text(template)
+    tokens = byte_tokenizer()(answer).input_ids
+
+    def generate(_, requests):
+        return [(request.key, tokens) for request in requests]
+
+    monkeypatch.setattr("eval.generation.generate", generate)
+    out = done(PASSKEY, "--chat", "--model", model, "--results", results)
+    assert record(results).get("thinking") == counted
+    assert ("1 of 1 answers never left their thinking" in out) == bool(counted)
+
+
 # ------------------------------------------------------------------------------------------
 # Other tokenizers: none puts anything after a text
 
@@ -155,6 +234,12 @@ def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(tmp_path, tokenize
     assert prepared([WORDS, WORDS]).input_ids == 2 * [[*before, *plain]]
     assert special_tokens.beginning(prepared) == before
     assert special_tokens.beginning(prepared, bos=False) == []
+
+
+def characters(text):
+    """Of the byte tokenizer, whose "</s>" is a token in a prompt and four characters in a book."""
+    backend = byte_tokenizer().backend_tokenizer
+    return [token for byte in text for token in backend.encode(byte).ids]
 
 
 PERPLEXITY = "perplexity --method pi --lengths 128 256 --stride 100 --tokens 600 --texts"
@@ -212,7 +297,7 @@ def test_perplexity_of_a_window_that_begins_with_bos_is_that_of_yarns_script(
     line = PERPLEXITY.replace("--method pi", "--method original")
     done(line, book, "--model", model, "--results", results)
     network = random_model(max_position_embeddings=256)
-    text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids[:600]
+    text = characters(book.read_text())[:600]
     labels = torch.tensor([text])
     sliding_window = 100
     for row in record(results)["scores"]["by_length"]:
@@ -249,7 +334,7 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     line = ["--corpus", book.parent, "--output", tmp_path / "tuned", "--results", results]
     model = made(byte_tokenizer("<s> $A </s>"))
     done("finetune --steps 1 --batch 3 --length 512", "--model", model, *line)
-    text = byte_tokenizer()(book.read_text(), add_special_tokens=False).input_ids
+    text = characters(book.read_text())
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
     assert sorted(read) == sorted(cut)
     assert Checkpoint(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
@@ -271,6 +356,36 @@ def test_ids_past_the_embedding_are_refused(
     model = made(byte_tokenizer(), vocabulary=100)
     said = refusal(line.format(root=tmp_path), "--model", model, "--results", results)
     assert "embeddings for 100 tokens" in said
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "control"),
+    [
+        (byte_tokenizer("<s> $A"), "</s>"),
+        (Checkpoint("smollm2", as_it_is=True).tokenizer, "<|im_start|>"),
+        (ByT5Tokenizer(extra_ids=0), "</s>"),
+    ],
+    ids=["bytes", "SmolLM2", "in Python"],
+)
+def test_a_control_token_that_a_book_spells_out_is_characters(tokenizer, control):
+    plain = "any text, <tag> too\n"
+    spelled = f"any {control} text"
+    texts = special_tokens.as_characters(tokenizer, [plain, spelled], ["plain", "spelled"])
+    assert texts[0] == tokenizer(plain, add_special_tokens=False).input_ids
+    number = tokenizer.convert_tokens_to_ids(control)
+    assert number not in texts[1] and tokenizer.decode(texts[1]) == spelled
+    assert number in tokenizer(spelled, add_special_tokens=False).input_ids  # in a prompt
+
+
+def test_a_control_token_that_cannot_be_characters_is_refused():
+    pieces = [(piece, -1.0) for piece in ("<unk>", "</s>", "<", "/", "s", ">")]
+    backend = Tokenizer(models.Unigram(pieces, 0, False))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token="</s>", unk_token="<unk>"
+    )
+    with pytest.raises(InputError, match="'a book' holds '</s>'"):
+        special_tokens.as_characters(tokenizer, ["s</s>"], ["a book"])
+    assert special_tokens.as_characters(tokenizer, ["é<"], ["a book"]) == [[0, 2]]
 
 
 def test_bos_that_the_tokenizer_has_not_is_refused(made, refusal, book, results, loads_nothing):

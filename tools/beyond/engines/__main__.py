@@ -50,9 +50,9 @@ def main() -> None:
         )
     scored = min(length - base.context_length, AT_MOST)
     tokenizer = base.tokenizer
-    ids = texts.sequence(
-        tokenizer, texts.books(1)[0], length, special_tokens.beginning(tokenizer, None)
-    )[:length]
+    bos = special_tokens.beginning(tokenizer, None)
+    ((ids,),) = texts.sequences(tokenizer, texts.books(1), length, bos).values()
+    ids = ids[:length]
     model = base.load("float32")
     as_it_is = _losses(model, ids, scored)
     for method, options in _settings(base, arguments):
