@@ -40,7 +40,6 @@ torch = later("torch")
 clex = later("core.clex")
 extend = later("core.extend")
 embedding = later("core.huggingface.embedding")
-attention = later("experiments.training.attention")
 checkpoint = later("experiments.kit.checkpoint")
 budget = later("experiments.training.budget")
 state = later("experiments.training.state")
@@ -328,8 +327,6 @@ class FineTune(Experiment):
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
             if arguments.bf16 and transformers_utils.is_flash_attn_2_available():
                 model.set_attn_implementation("flash_attention_2")  # packed, so without a mask
-            elif arguments.bf16 and arguments.use_cpu and attention.fits(model, length):
-                attention.install(model)
             trainer = trainers.Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {
