@@ -164,7 +164,7 @@ class FineTune(Experiment):
                 raise
         if first and not is_recorded:
             print(output.path)
-            self.record(state.training(output.path), facts, record)
+            self.record(state.measured(output.path), facts, record)
 
     def divided(self, method: str, options: dict) -> str:
         """Which pairs the method interpolates."""
@@ -351,7 +351,7 @@ class FineTune(Experiment):
         last = losses[-max(1, len(losses) // 10) :]
         sequences = run["batch"] * run["steps"]
         tokens = run["length"] * sequences
-        seconds = round(sum(facts["seconds_per_step"]), 1)
+        seconds = sum(facts["seconds_per_step"])
         self.finish(
             file,
             run,
