@@ -40,7 +40,6 @@ torch = later("torch")
 clex = later("core.clex")
 extend = later("core.extend")
 embedding = later("core.huggingface.embedding")
-attention = later("experiments.training.attention")
 checkpoint = later("experiments.kit.checkpoint")
 budget = later("experiments.training.budget")
 state = later("experiments.training.state")
@@ -165,7 +164,7 @@ class FineTune(Experiment):
                 raise
         if first and not is_recorded:
             print(output.path)
-            self.record(state.training(output.path), facts, record)
+            self.record(state.measured(output.path), facts, record)
 
     def divided(self, method: str, options: dict) -> str:
         """Which pairs the method interpolates."""
@@ -328,8 +327,6 @@ class FineTune(Experiment):
                 clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
             if arguments.bf16 and transformers_utils.is_flash_attn_2_available():
                 model.set_attn_implementation("flash_attention_2")  # packed, so without a mask
-            elif arguments.bf16 and arguments.use_cpu and attention.fits(model, length):
-                attention.install(model)
             trainer = trainers.Trainer(model, arguments, data, manifest)
             trainer.train()
             facts = {
@@ -354,7 +351,7 @@ class FineTune(Experiment):
         last = losses[-max(1, len(losses) // 10) :]
         sequences = run["batch"] * run["steps"]
         tokens = run["length"] * sequences
-        seconds = round(sum(facts["seconds_per_step"]), 1)
+        seconds = sum(facts["seconds_per_step"])
         self.finish(
             file,
             run,

@@ -85,6 +85,7 @@ def fine_tuned(directory, **settings) -> dict:
     return it."""
     from experiments.kit import records
     from experiments.kit.checkpoint import weight_hashes
+    from experiments.training import state
 
     run = {
         "scale": "toy",
@@ -108,5 +109,6 @@ def fine_tuned(directory, **settings) -> dict:
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }
+    facts["content"] = state.content(facts)
     (directory / "training.json").write_text(json.dumps(facts))
     return facts

@@ -52,11 +52,11 @@ def bring_over(record: dict) -> dict:
 
 def bring_over_training(facts: dict) -> dict:
     """The facts of a fine-tune in the present form."""
-    if "run" in facts:
-        return facts
-    names = list(facts)
-    run = {name: facts[name] for name in names[: names.index("identity")]}
-    return {"run": run} | {name: facts[name] for name in names if name not in run}
+    if "run" not in facts:
+        names = list(facts)
+        run = {name: facts[name] for name in names[: names.index("identity")]}
+        facts = {"run": run} | {name: facts[name] for name in names if name not in run}
+    return {"content": state.content(facts)} | facts
 
 
 def main() -> None:

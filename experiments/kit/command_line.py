@@ -399,7 +399,8 @@ def explained(error: Exception) -> str | None:
             "machine with more memory "
             f"({text})."
         )
-    if isinstance(error, OSError):
+    # "os error 27": so do they report any other error of a disk
+    if isinstance(error, OSError) or "(os error " in text:
         return (
             f"{text}; check that path, its permissions and its disk, and run the same command "
             f"again."

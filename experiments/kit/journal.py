@@ -9,10 +9,11 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
+from experiments.kit import records
 
 
 class Journal(contextlib.AbstractContextManager):
-    """JSON values by key, kept on disk as one line each.
+    """JSON values by key, kept on disk as one line each, with a hash of both and of the journal.
 
     The file is named after the run's identity and the code that scores it, so a changed option,
     model or program opens another journal. An incomplete last line, left by a kill, is dropped. One
@@ -41,7 +42,7 @@ class Journal(contextlib.AbstractContextManager):
     def add(self, key: str, value: object) -> None:
         """Append an entry; it is on disk when this returns."""
         with open(self.file, "a", encoding="utf-8") as handle:
-            handle.write(json.dumps([key, value]) + "\n")
+            handle.write(json.dumps([key, value, _hash(self.file, key, value)]) + "\n")
             handle.flush()
             os.fsync(handle.fileno())
         self.entries[key] = value
@@ -67,7 +68,9 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
         if not line.endswith(b"\n"):
             break
         try:
-            key, value = json.loads(line)
+            key, value, hashed = json.loads(line)
+            if hashed != _hash(file, key, value):
+                raise ValueError("another hash")
             entries[key] = value
         except (ValueError, TypeError, RecursionError) as error:
             raise InputError(
@@ -76,3 +79,7 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
             ) from error
         whole += len(line)
     return entries, whole
+
+
+def _hash(file: Path, key: str, value: object) -> str:
+    return records.identity(journal=file.name, key=key, value=value)

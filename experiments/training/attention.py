@@ -4,20 +4,26 @@ first use.
 PyTorch's backward kernel for CPUs multiplies without the instructions for bfloat16 (AMX,
 AVX512-BF16), and sums the gradients of keys and values in bfloat16. This one uses them and sums in
 float32.
+
+It takes those calls of PyTorch's `scaled_dot_product_attention` that it knows: causal attention
+over whole sequences. A mask, a window shorter than the sequence, a position bias and dropout are in
+the arguments of a call, which PyTorch then computes. What that function does not know, such as soft
+caps and sinks, never calls it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor, library
+from torch.nn import functional
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.masking_utils import sdpa_mask
 
 from core.errors import in_one_line
 
@@ -27,36 +33,89 @@ BLOCK = 128  # queries and keys of a block
 VECTORS = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"]
 FLAGS = ["-O3", *VECTORS, "-mprefer-vector-width=512", "-ffast-math", "-fopenmp"]
 FLAGS.append(f"-DBLOCK={BLOCK}L")
+_plain = functional.scaled_dot_product_attention
 
 
-def fits(model: PreTrainedModel, length: int) -> bool:
-    """Whether the kernel can train this model on sequences of `length` tokens on this machine."""
-    config = model.config.get_text_config(decoder=True)
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    changes = ("sliding_window", "attention_dropout")
-    whole = not any(getattr(config, name, None) for name in changes)
+class Kernel:
+    """Attends in PyTorch's place.
+
+    Attributes:
+        used: whether any call was the kernel's.
+    """
+
+    def __init__(self) -> None:
+        self.used = False
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Inside the context, every model's call of PyTorch's function comes here."""
+        functional.scaled_dot_product_attention = self.attend
+        try:
+            yield
+        finally:
+            functional.scaled_dot_product_attention = _plain
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        """What PyTorch's function returns; tensors are [batch, heads, tokens, head dimension]."""
+        causal_alone = is_causal and attn_mask is None and not dropout_p
+        positive = scale is None or scale > 0  # the kernel scales after it has found the largest
+        if not (causal_alone and positive and _fit(query, key, value)):
+            asked = attn_mask, dropout_p, is_causal
+            return _plain(query, key, value, *asked, scale=scale, enable_gqa=enable_gqa)
+        self.used = True
+        if scale is None:
+            scale = query.shape[-1] ** -0.5
+        heads = (tensor.bfloat16().flatten(0, 1).contiguous() for tensor in (query, key, value))
+        output, _ = torch.ops.dprope.attention(*heads, scale)
+        return output.view(query.shape)
+
+
+def fits(length: int) -> bool:
+    """Whether this machine can run the kernel on sequences of `length` tokens."""
     instructions = torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
     compiler = shutil.which("c++") and shutil.which("ninja")
-    return bool(instructions and compiler and whole and length % BLOCK == 0 and head_dim % 32 == 0)
+    return bool(instructions and compiler and length % BLOCK == 0)
 
 
-def install(model: PreTrainedModel) -> None:
-    """Let a model attend by this kernel, under autocast to bfloat16; where it does not compile, the
-    model stays as it is and a note says so."""
+def kernel(length: int) -> Kernel | None:
+    """The kernel, where it fits; None where it does not, or, with a note, does not compile."""
+    if not fits(length):
+        return None
     try:
         _compiled()
     except (RuntimeError, OSError) as error:
         print(f"note: training by PyTorch's attention ({in_one_line(error)}).", file=sys.stderr)
-        return
-    AttentionInterface.register(NAME, _attend)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    model.set_attn_implementation(NAME)
+        return None
+    return Kernel()
 
 
 def keep_attention():
     """The `context_fn` of a checkpoint that keeps what the kernel returned and computes all else
     again."""
     return create_selective_checkpoint_contexts([torch.ops.dprope.attention.default])
+
+
+def _fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the kernel can compute with tensors of these shapes and dtypes."""
+    if query.ndim != 4 or key.shape != value.shape:
+        return False
+    batch, heads, tokens, head_dim = query.shape
+    groups = key.shape[1]
+    whole = tokens % BLOCK == 0 and head_dim % 32 == 0 and heads % groups == 0
+    dtypes = {tensor.dtype for tensor in (query, key, value)}
+    if torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16:
+        dtypes -= {torch.float32}  # which PyTorch's function would narrow, too
+    return whole and key.shape == (batch, groups, tokens, head_dim) and dtypes <= {torch.bfloat16}
 
 
 @functools.cache
@@ -76,12 +135,3 @@ def _remember(ctx, inputs: tuple, output: tuple) -> None:
 def _backward(ctx, gradient: Tensor, _) -> tuple:
     tensors = ctx.saved_tensors
     return *torch.ops.dprope.attention_backward(gradient.contiguous(), *tensors, ctx.scale), None
-
-
-def _attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None, **others):
-    """An attention function of transformers; tensors are [batch, heads, tokens, head dimension]."""
-    assert attention_mask is None  # training's sequences are whole, and nothing is cached
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    heads = (tensor.bfloat16().flatten(0, 1).contiguous() for tensor in (query, key, value))
-    output, _ = torch.ops.dprope.attention(*heads, scale)
-    return output.view(query.shape).transpose(1, 2).contiguous(), None

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from core.errors import InputError
+
 IGNORED = -100
 CHUNK_LOGITS = 2**25  # how many logits are held at a time: 128 MiB in float32
 
@@ -94,12 +96,14 @@ class HeadLoss:
 
     Args:
         model: any model. If it rescales or caps its output head's logits (Gemma 2, Cohere,
-            Granite) or adds a bias to them, the loss is computed in the plain way, with all logits.
+            Granite, Falcon-H1) or adds a bias to them, the loss is computed in the plain way, with
+            all logits.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
         config = model.config.get_text_config(decoder=True)
-        changes = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+        scales = "logit_scale", "logits_scaling", "lm_head_multiplier"
+        changes = "final_logit_softcapping", *scales
         changed = any(getattr(config, name, None) for name in changes)
         self._labels: Tensor | None = None
         self._head = model.get_output_embeddings()
@@ -121,6 +125,9 @@ class HeadLoss:
             model: the model, in any wrapper that training uses.
             inputs: its other arguments, including `input_ids` [batch, length].
             labels: [batch, length], not shifted; :data:`IGNORED` where a token does not count.
+
+        Raises:
+            InputError: the model's class changed the loss, which it takes for logits.
         """
         following = nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED).flatten()
         self._labels = following
@@ -128,7 +135,14 @@ class HeadLoss:
             output = model(**inputs, use_cache=False).logits
         finally:
             self._labels = None
-        return output if self.fused else _cross_entropy(output.float().flatten(0, 1), following)
+        if not self.fused:
+            return _cross_entropy(output.float().flatten(0, 1), following)
+        if not torch.equal(output, self._summed):
+            raise InputError(
+                f"{type(model).__name__} changes the logits of its output head by a setting that "
+                f"{__file__} does not know; name it there."
+            )
+        return output
 
     def _forward(self, hidden: Tensor) -> Tensor:
         if self._labels is None:
@@ -141,4 +155,5 @@ class HeadLoss:
             hidden = hidden.to(dtype)
             weight = weight.to(dtype)
         with torch.autocast(kind, enabled=False):
-            return summed_loss(hidden, weight, self._labels)
+            self._summed = summed_loss(hidden, weight, self._labels)
+        return self._summed

@@ -11,7 +11,9 @@ beside the weights.
   own state. It is written last: a checkpoint without one was killed while it was written, and is
   none. transformers would go on from one without an optimizer's state, or with a flipped bit, to
   other losses.
-- `training.json` holds the settings as "run", their identity, and what the run measured.
+- `training.json` holds the settings as "run", their identity, what the run measured, and as
+  "content" a hash of all but the environment and the weights, which have their own. One that an
+  older version wrote has no such hash: it is evaluated as ever, and no record is made from it.
 - Its record follows from `training.json`.
 """
 
@@ -46,7 +48,8 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "
 
 _Positive = Annotated[Count, Field(ge=1)]
 _Hashes = dict[str, Text]
-_Numbers = Annotated[list[Number], Field(min_length=1)]
+_Losses = Annotated[list[Number], Field(min_length=1)]
+_Seconds = Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1)]
 _MANIFEST = having(
     {
         "run": dict[str, Any],
@@ -75,8 +78,8 @@ _TRAINING = having(
         "identity": Text,
         "sha256": Annotated[_Hashes, Field(min_length=1)],
         "parameters": _Positive,
-        "losses": _Numbers,
-        "seconds_per_step": _Numbers,
+        "losses": _Losses,
+        "seconds_per_step": _Seconds,
         "data_facts": having(
             {
                 "sha256": Text,
@@ -85,7 +88,8 @@ _TRAINING = having(
             }
         ),
         "ran_on": dict[str, Any],
-    }
+    },
+    {"content": Text},
 )
 
 
@@ -104,9 +108,31 @@ def training(folder: Path) -> dict | None:
     )
     facts = files.read_json(file, anew)
     schema.check(facts, _TRAINING, str(file), anew)
-    if facts["identity"] != records.identity(**facts["run"]):
+    hashed = facts["identity"], facts.get("content", content(facts))
+    if hashed != (records.identity(**facts["run"]), content(facts)):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
     return facts
+
+
+def measured(folder: Path) -> dict:
+    """The training.json of a fine-tune, for its record.
+
+    Raises:
+        InputError: it is not what experiments.finetune wrote, or an older version wrote it, and
+            nothing tells whether what it measured is as it was.
+    """
+    facts = training(folder)
+    if "content" not in facts:
+        raise InputError(
+            f"{folder / FACTS} has no hash of what was measured, as an older version wrote it; if "
+            "nobody has changed it, add the hash by python -m tools.bring_over, or fine-tune again."
+        )
+    return facts
+
+
+def content(facts: dict) -> str:
+    """The hash that a training.json holds of what it states."""
+    return records.content_hash({name: facts[name] for name in facts if name != "content"})
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -305,7 +331,7 @@ class Output:
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(),
         }
-        files.write_json(finished / FACTS, stated)
+        files.write_json(finished / FACTS, stated | {"content": content(stated)})
         finished.rename(self.path)
         remove_but(None, self.unfinished)
         with contextlib.suppress(OSError):  # what else is there stays

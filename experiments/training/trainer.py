@@ -29,7 +29,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
 
 from core import clex
-from core.errors import NonFiniteError
+from core.errors import InputError, NonFiniteError
 from experiments.base_models.model import Training
 from experiments.kit import processes, records
 from experiments.training import attention, budget, state
@@ -54,6 +54,9 @@ class Trainer(transformers.Trainer):
         data: a map-style dataset of `input_ids` and `labels` [length], labels -100 where a token
             does not count, and of what else the model reads.
         facts: the contents of the manifests of its checkpoints.
+
+    Raises:
+        InputError: the model's class cannot compute activations again.
     """
 
     loss_is_scaled_for_ga = True
@@ -65,12 +68,16 @@ class Trainer(transformers.Trainer):
         data: Dataset,
         facts: dict | None = None,
     ) -> None:
+        if arguments.activation_checkpointing and not model.supports_gradient_checkpointing:
+            raise InputError(
+                f"{type(model).__name__} cannot recompute activations; give --no-checkpointing."
+            )
         self._loss = HeadLoss(model)
         self.facts = facts or {}
-        if (
-            arguments.activation_checkpointing
-            and model.config._attn_implementation == attention.NAME
-        ):
+        self._kernel = None
+        if arguments.bf16 and arguments.use_cpu:
+            self._kernel = attention.kernel(len(data[0]["input_ids"]))
+        if arguments.activation_checkpointing and self._kernel:
             arguments.activation_checkpointing = False  # which would compute attention again, too
             how = {"use_reentrant": False, "context_fn": attention.keep_attention}
             model.activation_checkpointing_enable(how)
@@ -185,11 +192,12 @@ class Trainer(transformers.Trainer):
         """What computed the run (for a resumed run, its last part); this is not part of the run's
         identity."""
         config = self.model.config.get_text_config(decoder=True)
+        by_kernel = self._kernel and self._kernel.used
         return {
             "processes": self.args.world_size,
             "device_batch": self._train_batch_size,
             "accumulated": self.args.gradient_accumulation_steps,
-            "attention": config._attn_implementation,
+            "attention": attention.NAME if by_kernel else config._attn_implementation,
             "loss": self._loss.kernel(self.args.device),
             **dict.fromkeys(LIBRARIES),
             **records.versions(*LIBRARIES),
@@ -198,9 +206,9 @@ class Trainer(transformers.Trainer):
     def training_step(self, model, inputs, num_items_in_batch=None):
         """One micro-batch, counted so that an error can name it and every sample has its own
         draws."""
-        with clex.drawing(
-            self.model, self._draws, self._items()
-        ):  # also while activations are recomputed
+        drawing = clex.drawing(self.model, self._draws, self._items())
+        attending = self._kernel.installed() if self._kernel else contextlib.nullcontext()
+        with drawing, attending:  # also while activations are recomputed
             loss = super().training_step(model, inputs, num_items_in_batch)
         self._micro_batch += 1
         return loss

@@ -1,12 +1,14 @@
 """Records are told apart by everything that matters, and stay in their folder; a journal that was
 cut or edited."""
 
+import json
 import re
 
 import pytest
 
 from core.errors import InputError
 from experiments.kit import journal, records
+from tests.changes import changes
 
 
 @pytest.mark.parametrize(
@@ -45,10 +47,15 @@ def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(t
         with journal.Journal(file) as resumed:
             assert [*resumed.entries.items()] == [*entries.items()][:whole_lines]
     first, rest = written.split(b"\n", 1)
-    for edited in (b"", first[:-1], b"3", b"[" * 100_000):
+    values = [json.dumps(other).encode() for _, _, other in changes(json.loads(first))]
+    for edited in (b"", first[:-1], b"3", b"[" * 100_000, b'["a", 1]', *values):
         file.write_bytes(edited + b"\n" + rest)
         with pytest.raises(InputError, match=r"line 1 of .*run\.jsonl"):
             journal.Journal(file)
+    of_another_run = tmp_path / "another.jsonl"
+    of_another_run.write_bytes(written)
+    with pytest.raises(InputError, match=r"line 1 of .*another\.jsonl"):
+        journal.Journal(of_another_run)
 
 
 def test_scores_are_printed_in_aligned_rows():

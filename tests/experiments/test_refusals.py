@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from experiments.kit import command_line, records
@@ -231,6 +232,10 @@ def test_training_json_of_other_weights(refused, model, sha256):
             "out of memory",
         ),
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
+        (
+            SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
+            "check that path",
+        ),
     ],
 )
 def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):

@@ -10,7 +10,7 @@ from core import clex
 from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
-from experiments.training import corpus
+from experiments.training import corpus, state
 from tests.models import checkpoint, fine_tuned, random_model
 
 LINES = "amber\nbirch\ncedar\n" * 200
@@ -59,6 +59,7 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
     clex.save(clex.install(model, rope_geometry(model), 2), folder)
     facts = fine_tuned(folder)
     facts["data_facts"]["books"] = [{"title": "a book", "sha256": Book("", LINES).sha256}]
+    facts["content"] = state.content(facts)
     (folder / "training.json").write_text(json.dumps(facts))
     (tmp_path / "plain.txt").write_text(LINES)
     line = ["--model", folder, "--texts", tmp_path / "plain.txt", "--results", tmp_path / "results"]

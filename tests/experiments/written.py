@@ -27,7 +27,7 @@ def journal_files(results: Path) -> list[Path]:
 def journal(results: Path) -> dict:
     """The value of each sample, of all journals, none of which repeats a sample."""
     lines = [line for file in journal_files(results) for line in file.read_text().splitlines()]
-    values = {key: entry["value"] for key, entry in map(json.loads, lines)}
+    values = {key: entry["value"] for key, entry, _ in map(json.loads, lines)}
     assert len(values) == len(lines)
     return values
 

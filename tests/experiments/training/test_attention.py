@@ -5,14 +5,16 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from core.extend import extend
 from experiments.base_models.model import Training
 from experiments.training import attention
 from experiments.training.trainer import Trainer, training_arguments
+from tests.core.huggingface.test_families import FAMILIES, LINEAR, WINDOWED
 from tests.models import random_model
 
 LENGTH = 2 * attention.BLOCK
 needs_kernel = pytest.mark.skipif(
-    not attention.fits(random_model(head_dim=32), LENGTH),
+    not attention.fits(LENGTH),
     reason="no compiler, or a CPU without bfloat16",
 )
 
@@ -37,10 +39,11 @@ def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_di
     exact = [tensor.float().requires_grad_() for tensor in ours]
     for tensor in ours:
         tensor.requires_grad_()
-    attention.install(random_model())
-    expected = scaled_dot_product_attention(*exact, is_causal=True, enable_gqa=True, scale=0.3)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = attention._attend(None, *ours, None, scaling=0.3)[0].transpose(1, 2)
+    asked = {"is_causal": True, "enable_gqa": True, "scale": 0.3}
+    expected = scaled_dot_product_attention(*exact, **asked)
+    kernel = attention.kernel(LENGTH)
+    found = kernel.attend(*ours, **asked)
+    assert kernel.used
     gradients = torch.autograd.grad(found, ours, direction)
     exact_gradients = torch.autograd.grad(expected, exact, direction.float())
     for one, other in zip((found, *gradients), (expected, *exact_gradients), strict=True):
@@ -50,13 +53,13 @@ def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_di
 
 @needs_kernel
 @pytest.mark.parametrize("checkpointing", [False, True])
-def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
+def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path, monkeypatch):
     """The losses of two steps, of which the second follows from the gradients of the first."""
 
     def losses(installed):
         model = random_model(head_dim=32, initializer_range=0.1)
-        if installed:
-            attention.install(model)
+        if not installed:
+            monkeypatch.setattr(attention, "kernel", lambda length: None)
         settings = Training(
             batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=checkpointing
         )
@@ -79,7 +82,7 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path):
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_what_is_not_finite_reaches_output_and_gradients(which, value):
     """So that training stops; the compiler may assume finite numbers."""
-    attention.install(random_model())
+    attention.kernel(LENGTH)
     tensors = [torch.randn(2, LENGTH, 32).bfloat16() for _ in range(4)]
     tensors[which][0, 100, 3] = value
     *inputs, direction = tensors
@@ -95,15 +98,103 @@ def test_where_it_does_not_compile_a_note_says_that_pytorchs_is_used(monkeypatch
         raise RuntimeError("no header")
 
     monkeypatch.setattr(attention, "_compiled", broken)
-    model = random_model(head_dim=32)
-    attention.install(model)
-    assert model.config._attn_implementation == "sdpa"
+    assert attention.kernel(LENGTH) is None
     assert "no header" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("changes", "length"),
-    [({}, LENGTH - 1), ({"head_dim": 16}, LENGTH), ({"attention_dropout": 0.1}, LENGTH)],
-)
-def test_what_does_not_fit_is_computed_by_pytorch(changes, length):
-    assert not attention.fits(random_model(**{"head_dim": 32} | changes), length)
+def test_sequences_that_do_not_divide_into_blocks_do_not_fit():
+    assert not attention.fits(LENGTH - 1)
+
+
+OTHERS = {
+    "not causal": {"is_causal": False},
+    "a mask": {"is_causal": False, "attn_mask": torch.ones(LENGTH, LENGTH).tril().bool()},
+    "dropout": {"dropout_p": 0.5},
+    "a scale below 0": {"scale": -0.3},
+    "float32": {"dtype": torch.float32},
+    "other values": {"of_values": (1, 2, LENGTH, 64)},
+    "fewer queries": {"of_queries": (1, 4, 1, 32)},
+    "no block": {"of_queries": (1, 4, 100, 32), "of_values": (1, 2, 100, 32)},
+    "a small head": {"of_queries": (1, 4, LENGTH, 16), "of_values": (1, 2, LENGTH, 16)},
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_any_other_attention_is_pytorchs(kind):
+    """Its function gets what the call says, so the same values come of it."""
+    asked = {"is_causal": True, "enable_gqa": True} | OTHERS[kind]
+    of_queries = asked.pop("of_queries", (1, 4, LENGTH, 32))
+    of_values = asked.pop("of_values", (1, 2, LENGTH, 32))
+    of_keys = (*of_values[:3], of_queries[3])
+    dtype = asked.pop("dtype", torch.bfloat16)
+    generator = torch.Generator().manual_seed(0)
+    tensors = [
+        torch.randn(shape, generator=generator).to(dtype)
+        for shape in (of_queries, of_keys, of_values)
+    ]
+    kernel = attention.Kernel()
+    torch.manual_seed(0)
+    expected = scaled_dot_product_attention(*tensors, **asked)
+    torch.manual_seed(0)
+    with kernel.installed():
+        found = torch.nn.functional.scaled_dot_product_attention(*tensors, **asked)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    assert not kernel.used
+    assert torch.nn.functional.scaled_dot_product_attention is scaled_dot_product_attention
+
+
+WIDE = {"hidden_size": 128}  # so that heads have 32 dimensions
+MOE = {"num_local_experts": 4, "num_experts_per_tok": 2}
+# By what a layer attends: the kernel in all or some of them, PyTorch's function, or the class's
+# own code. At random weights, whether attention is causal changes the loss by more than 0.01.
+BY_KERNEL = {
+    "Cohere": WIDE,
+    "Gemma3Text": FAMILIES["Gemma3TextConfig"] | {"head_dim": 32},
+    "Glm4": {"head_dim": 32},
+    "GPTNeoX": WIDE,
+    "Granite": WIDE | {"attention_multiplier": 0.1, "logits_scaling": 8.0},
+    "Llama": {"head_dim": 32},
+    "Mistral": {"head_dim": 32, "sliding_window": 4096},
+    "Mixtral": WIDE | MOE,
+    "Olmo2": WIDE,
+    "Phi": WIDE,
+    "Phi3": WIDE | {"sliding_window": None},
+    "Qwen3": {"head_dim": 32},
+    "SmolLM3": WIDE | {"no_rope_layers": [1, 0]},
+    "StableLm": WIDE,
+}
+BY_PYTORCH = {
+    "DeepseekV3": FAMILIES["DeepseekV3Config"],
+    "Falcon": WIDE | {"alibi": False},
+    "FalconH1": FAMILIES["FalconH1Config"] | {"lm_head_multiplier": 0.5},
+    "Gemma3Text": {"head_dim": 32, **WINDOWED, "use_bidirectional_attention": True},
+    "Lfm2": FAMILIES["Lfm2Config"],
+    "Llama": {"head_dim": 32, "is_causal": False},
+    "MiniMax": FAMILIES["MiniMaxConfig"],
+    "Mistral": {"head_dim": 32, "sliding_window": 64},
+    "Qwen3_5Text": LINEAR,
+}
+BY_ITSELF = {
+    "Gemma2": {"head_dim": 32, "query_pre_attn_scalar": 32},
+    "GptOss": FAMILIES["GptOssConfig"] | {"head_dim": 32},
+}
+TABLE = [
+    pytest.param(f"{name}Config", options, by, id=f"{name} by {by}")
+    for by, of_these in {"sdpa_bfloat16": BY_KERNEL, "sdpa": BY_PYTORCH, "eager": BY_ITSELF}.items()
+    for name, options in of_these.items()
+]
+
+
+@needs_kernel
+@pytest.mark.parametrize(("architecture", "options", "by"), TABLE)
+def test_the_first_loss_is_that_of_the_class_in_float32(architecture, options, by, tmp_path):
+    model = extend(random_model(architecture, **options), "pi", 2)
+    tokens = torch.randint(3, 300, (1, LENGTH), generator=torch.Generator().manual_seed(1))
+    logits = model(tokens, use_cache=False).logits[0, :-1].float()
+    expected = torch.nn.functional.cross_entropy(logits, tokens[0, 1:])
+    settings = Training(batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=True)
+    data = [{"input_ids": tokens[0], "labels": tokens[0]}]
+    trainer = Trainer(model, training_arguments(settings, 1, 0, tmp_path), data)
+    trainer.train()
+    assert trainer.state.log_history[0]["loss"] == pytest.approx(expected.item(), abs=5e-3)
+    assert trainer.ran_on()["attention"] == by

@@ -9,8 +9,10 @@ from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from core.errors import InputError
 from experiments.training import loss
 from experiments.training.loss import IGNORED, HeadLoss, chunked_loss, summed_loss
+from tests.core.huggingface.test_families import FAMILIES
 from tests.models import random_model
 from tests.processes import fork, wait
 
@@ -74,7 +76,11 @@ def test_a_models_loss_and_gradients_are_its_own_and_no_logits_are_held(tied, mo
 
 @pytest.mark.parametrize(
     ("kind", "sizes"),
-    [("Gemma2Config", {"head_dim": 16, "final_logit_softcapping": 3.0}), ("PhiConfig", {})],
+    [
+        ("Gemma2Config", {"head_dim": 16, "final_logit_softcapping": 3.0}),
+        ("FalconH1Config", FAMILIES["FalconH1Config"] | {"lm_head_multiplier": 0.5}),
+        ("PhiConfig", {}),
+    ],
 )
 def test_a_model_that_caps_its_logits_or_has_a_bias_is_computed_plainly(kind, sizes):
     model = random_model(kind, **sizes)
@@ -84,6 +90,16 @@ def test_a_model_that_caps_its_logits_or_has_a_bias_is_computed_plainly(kind, si
     assert not computed.fused
     found = computed(model, {"input_ids": tokens}, tokens)
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_a_class_that_changes_its_logits_by_an_unknown_setting_is_refused(monkeypatch):
+    model = random_model("GraniteConfig", logits_scaling=8.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(model.config, "logits_scaling", 0.0)
+        computed = HeadLoss(model)
+    tokens = torch.arange(3, 23)[None]
+    with pytest.raises(InputError, match="GraniteForCausalLM"):
+        computed(model, {"input_ids": tokens}, tokens)
 
 
 def losses_and_gradients(file):
