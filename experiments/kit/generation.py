@@ -13,9 +13,9 @@ from core.errors import DoesNotFit, InputError, in_one_line
 from eval import Request, special_tokens
 from experiments.kit import processes, records
 from experiments.kit.command_line import SKIPPED, option
-from experiments.kit.experiment import Experiment, Prepared, content_of
+from experiments.kit.engine import Engine
+from experiments.kit.experiment import Experiment, Prepared
 
-generation = discovery.later("eval.generation")
 SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, where it is there
 
 
@@ -55,10 +55,11 @@ class Generation(Experiment):
 
     # What every experiment of this kind has.
 
-    def __init__(self, arguments: argparse.Namespace, base) -> None:
-        super().__init__(arguments, base)
-        if getattr(arguments, "endpoint", None):
-            self.serving = SERVING.Serving(self)
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """What computes: with --endpoint a server."""
+        served = getattr(self.arguments, "endpoint", None)
+        return SERVING.Serving(self) if served else Engine(self)
 
     def prompts(self, samples: dict, settings: dict, **data) -> Prepared:
         """What is asked, in the template with --chat.
@@ -66,11 +67,12 @@ class Generation(Experiment):
         Args:
             data: what else identifies the samples.
         """
+        content = {"samples": len(samples), "sha256": records.identity(samples=samples)}
         ends = {"ends": sorted(self.base.stops)}  # the tokens that end an answer
         return Prepared(
             samples=samples,
             settings=settings | self.chat,
-            data=content_of(samples) | ends | data,
+            data=content | ends | data,
             suffix="_chat" if self.chats else "",
         )
 
@@ -165,22 +167,17 @@ class Generation(Experiment):
         )
 
     def requests(self, keys: list[str], context_length: int) -> list[Request]:
-        """The prompts of these samples, which must fit what the server takes, if there is one."""
+        """The prompts of these samples, which must fit what the engine takes."""
         samples = self.prepared.samples
         requests = [self.request(key, samples[key], context_length) for key in keys]
         for request in requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
-        if self.serving:
-            tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
-            self.serving.check_length(max(tokens), context_length)
+        tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
+        self.engine.check_length(max(tokens), context_length)
         return requests
 
     def measure(self, model, requests: list[Request]) -> Iterator[tuple[str, dict]]:
-        if self.serving:
-            answers = model.generate(requests)
-        else:
-            answers = generation.generate(model, requests)
-        for key, tokens in answers:
+        for key, tokens in self.engine.generate(model, requests):
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
             value = self.score(key, self.prepared.samples[key], prediction)
             yield key, value | {"prediction": prediction}
