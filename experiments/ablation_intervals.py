@@ -11,17 +11,8 @@ those of experiments.rerun, which measures this ablation too.
 
 from __future__ import annotations
 
-from core import rope
 from experiments import rerun
 from experiments.kit import command_line
-from experiments.suites.suite import Setting
-
-INTERVALS = 90, 180, 360, 720
-
-
-def intervals(**options) -> list[Setting]:
-    """DPRoPE at the paper's b, with more options of the method."""
-    return [(rope.PROPOSED, {**options, "intervals": b}) for b in INTERVALS]
 
 
 def main() -> None:

@@ -10,19 +10,8 @@ those of experiments.rerun, which measures this ablation too.
 
 from __future__ import annotations
 
-from core import rope
 from experiments import rerun
-from experiments.base_models.model import BaseModel
 from experiments.kit import command_line
-from experiments.suites.suite import Setting
-
-SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # of d; the paper's d is 128
-
-
-def n_hats(model: BaseModel) -> list[Setting]:
-    """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
-    half = model.geometry.head_dim / 2
-    return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
 
 
 def main() -> None:

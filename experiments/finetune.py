@@ -29,8 +29,8 @@ from core.discovery import later
 from core.errors import InputError
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, records, texts
+from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, two_or_more
-from experiments.kit.experiment import Experiment
 
 if TYPE_CHECKING:
     from experiments.kit.checkpoint import Checkpoint
@@ -40,7 +40,7 @@ torch = later("torch")
 clex = later("core.clex")
 extend = later("core.extend")
 embedding = later("core.huggingface.embedding")
-checkpoint = later("experiments.kit.checkpoint")
+identity = later("experiments.kit.identity")
 budget = later("experiments.training.budget")
 state = later("experiments.training.state")
 training_text = later("experiments.training.corpus")
@@ -57,17 +57,15 @@ _STATED = (
 )
 
 
-class FineTune(Experiment):
-    """Escapes the common loop: what it makes is a checkpoint, and its record says how the training
-    went."""
+class FineTune(Command):
+    """What it makes is a checkpoint, and its record says how the training went."""
 
     name = "finetune"
     unit = "training loss in nats per token"
-    methods = rope.PROPOSED
-    evaluates = False  # training loads the weights, once DeepSpeed has joined the processes
 
     @staticmethod
-    def add_options(parser: argparse.ArgumentParser) -> None:
+    def add_arguments(parser: command_line.Parser) -> None:
+        command_line.add_method_arguments(parser, several=rope.PROPOSED)
         parser.set_defaults(method=[rope.PROPOSED])
         option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
         option(
@@ -135,102 +133,31 @@ class FineTune(Experiment):
             print(f"run           {name}")
             print(f"method        {command_line.in_words(method, options)}", flush=True)
         if given.dry_run:
-            gpus = given.gpus or torch.cuda.device_count()
-            print(f"method        {self.divided(method, options)}")
-            plan = budget.plan(self.base.architecture, training, self.length, steps, gpus)
-            print(*plan, sep="\n")
-            if not gpus:
-                print(f"expected      {self.hours_here(training, steps)}")
+            print_needs(self, training, steps)
             return
 
         self.check_place(name)
         self.base.check_access()
         # refuses a batch that cannot be divided
         budget.device_batch(training, processes.expected())
-        facts = self.settings_of_run(method, options, training, steps)
+        facts = settings_of_run(self, method, options, training, steps)
         output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
-        record = records.path(self.results, self.base.folder, self.name, name)
-        is_recorded = records.is_done(record, facts, given.replace)
-        records.check_model(self.results, self.base.folder, self.facts())
+        file = records.path(self.results, self.base.folder, self.name, name)
+        is_recorded = records.is_done(file, facts, given.replace)
+        records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
         if output.is_done:
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
             processes.start(records.program(self.name))
             try:
-                self.train(output, training)
+                train(self, output, training)
             except BaseException as error:
                 error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
                 raise
         if first and not is_recorded:
             print(output.path)
-            self.record(state.measured(output.path), facts, record)
-
-    def divided(self, method: str, options: dict) -> str:
-        """Which pairs the method interpolates."""
-        if self.learns:
-            return "what each pair is divided by is learned"
-        geometry = self.base.geometry
-        scaling = rope.scale(geometry, method, self.factor, **options)
-        return budget.pairs(geometry, scaling, self.factor)
-
-    def hours_here(self, training: Training, steps: int) -> str:
-        """The hours that a run takes on this CPU, by the records of those that trained this model
-        on it."""
-        config = self.base.architecture
-        work = budget.flops(config, self.length * training.batch * steps, self.length)
-        device = records.environment()["device"]
-        seconds = []
-        for results in {self.results, records.OWN, records.RESULTS}:
-            folder = records.folder(results, self.base.folder, self.name)
-            for file in sorted(folder.glob("*.json")):
-                record = records.read(file)
-                run = record["run"]
-                environment = record["environment"]
-                if environment.get("device") != device or run["dtype"] != training.dtype:
-                    continue
-                done = budget.flops(config, record["scores"]["tokens"], run["length"])
-                seconds.append(environment["seconds"] * work / done)
-        if not seconds:
-            return (
-                f"unknown: no training of this model in {training.dtype} is recorded of this CPU "
-                f"({device})"
-            )
-        hours = statistics.median(seconds) / 3600
-        count = len(seconds)
-        return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
-
-    def settings_of_run(self, method: str, options: dict, training: Training, steps: int) -> dict:
-        """All that decides the result, as a file states it and in this order: a run's identity is
-        its hash, and its manifest, training.json and record repeat it.
-        """
-        settings = dataclasses.asdict(training)
-        configuration = self.base.config.to_dict()
-        facts = {
-            "scale": self.base.folder,
-            "experiment": self.name,
-            "method": method,
-            "factor": float(self.factor),
-            "options": options,
-            "seed": self.arguments.seed,
-            "length": self.length,
-            "steps": steps,
-            **{
-                name: value
-                for name, value in settings.items()
-                if name not in _FREE and value is not None
-            },
-            "data": training_text.content(training.corpus),
-            "model": self.base.provenance,
-            **{
-                name: value
-                for name, value in configuration.items()
-                if name.endswith(checkpoint.DROPOUT) and value
-            },
-            **records.computed(self.base.geometry, method, self.factor, options),
-            **texts.bos_for_record(self.bos),
-        }
-        return json.loads(json.dumps(facts, default=str))
+            record(self, state.measured(output.path), facts, file)
 
     def check_place(self, name: str) -> None:
         """As for evaluations; and a run of other settings than the suite's is none of it."""
@@ -290,85 +217,162 @@ class FineTune(Experiment):
             raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
         return dataclasses.replace(training, dtype=training.dtype or trainers.default_dtype())
 
-    def train(self, output: Output, training: Training) -> None:
-        """Train from the last checkpoint, or from the start, to the end; every process calls
-        this."""
-        settings = output.settings
-        length = settings["length"]
-        steps = settings["steps"]
-        seed = settings["seed"]
-        arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
-        with output.held():
-            if output.is_done:  # another command finished it meanwhile
-                return
-            cache = self.results.resolve().parent / "runs" / "data"
-            data = training_text.pack(
-                training.corpus,
-                self.base.tokenizer,
-                length,
-                settings["batch"],
-                steps,
-                seed,
-                cache,
-                self.bos,
-                training.per_book,
-            )
-            manifest = output.begin(data.facts["sha256"])
-            # ZeRO keeps a float32 master copy of its own.
-            sharded_bf16 = arguments.deepspeed and arguments.bf16
-            model = self.base.load("bfloat16" if sharded_bf16 else "float32")
-            torch.manual_seed(seed)  # newly initialised matrices are the same in every process
-            if start := rope.get(settings["method"]).start:
-                model = start(model, embedding.rope_geometry(model), settings["factor"])
-            else:
-                options = settings["options"]
-                model = extend.extend(model, settings["method"], settings["factor"], **options)
-            if sharded_bf16:
-                clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
-            if arguments.bf16 and transformers_utils.is_flash_attn_2_available():
-                model.set_attn_implementation("flash_attention_2")  # packed, so without a mask
-            trainer = trainers.Trainer(model, arguments, data, manifest)
-            trainer.train()
-            facts = {
-                "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
-                "data_facts": data.facts | {"order": data.order()},
-                "ran_on": trainer.ran_on(),
-            }
-            output.finish(trainer, self.base.stock_tokenizer(), facts)
-
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
         yield "first step", f"{scores['first_loss']:.3f}"
         yield f"mean of the last {scores['final_steps']}", f"{scores['final_loss']:.3f}"
 
-    def record(self, facts: dict, run: dict, file: Path) -> None:
-        """Write the record of a finished run.
 
-        Args:
-            facts: its `training.json`.
-            run: its settings.
-        """
-        losses = facts["losses"]
-        last = losses[-max(1, len(losses) // 10) :]
-        sequences = run["batch"] * run["steps"]
-        tokens = run["length"] * sequences
-        seconds = sum(facts["seconds_per_step"])
-        self.finish(
-            file,
-            run,
-            scores={
-                "first_loss": losses[0],
-                "final_loss": sum(last) / len(last),
-                "final_steps": len(last),
-                "tokens_per_second": round(tokens / seconds, 1),
-                "parameters": facts["parameters"],
-                "tokens": tokens,
-                "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
-                "losses": losses,
-            },
-            data_facts=read_by(facts["data_facts"]),
-            seconds=seconds,
-            of_machine={"ran_on": facts["ran_on"]},
+def print_needs(command: FineTune, training: Training, steps: int) -> None:
+    """Print which pairs the method interpolates, and what the run needs."""
+    if command.learns:
+        divided = "what each pair is divided by is learned"
+    else:
+        geometry = command.base.geometry
+        method, options = command.setting()
+        scaling = rope.scale(geometry, method, command.factor, **options)
+        divided = budget.pairs(geometry, scaling, command.factor)
+    gpus = command.arguments.gpus or torch.cuda.device_count()
+    print(f"method        {divided}")
+    print(*budget.plan(command.base.architecture, training, command.length, steps, gpus), sep="\n")
+    if not gpus:
+        print(f"expected      {hours_here(command, training, steps)}")
+
+
+def hours_here(command: FineTune, training: Training, steps: int) -> str:
+    """The hours that a run takes on this CPU, by the records of those that trained this model on
+    it."""
+    config = command.base.architecture
+    work = budget.flops(config, command.length * training.batch * steps, command.length)
+    device = records.environment()["device"]
+    seconds = []
+    for results in {command.results, records.OWN, records.RESULTS}:
+        folder = records.folder(results, command.base.folder, command.name)
+        for file in sorted(folder.glob("*.json")):
+            known = records.read(file)
+            run = known["run"]
+            environment = known["environment"]
+            if environment.get("device") != device or run["dtype"] != training.dtype:
+                continue
+            done = budget.flops(config, known["scores"]["tokens"], run["length"])
+            seconds.append(environment["seconds"] * work / done)
+    if not seconds:
+        return (
+            f"unknown: no training of this model in {training.dtype} is recorded of this CPU "
+            f"({device})"
         )
+    hours = statistics.median(seconds) / 3600
+    count = len(seconds)
+    return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
+
+
+def settings_of_run(
+    command: FineTune, method: str, options: dict, training: Training, steps: int
+) -> dict:
+    """All that decides the result, as a file states it and in this order: a run's identity is its
+    hash, and its manifest, training.json and record repeat it."""
+    settings = dataclasses.asdict(training)
+    configuration = command.base.config.to_dict()
+    facts = {
+        "scale": command.base.folder,
+        "experiment": command.name,
+        "method": method,
+        "factor": float(command.factor),
+        "options": options,
+        "seed": command.arguments.seed,
+        "length": command.length,
+        "steps": steps,
+        **{
+            name: value
+            for name, value in settings.items()
+            if name not in _FREE and value is not None
+        },
+        "data": training_text.content(training.corpus),
+        "model": command.base.provenance,
+        **{
+            name: value
+            for name, value in configuration.items()
+            if name.endswith(identity.DROPOUT) and value
+        },
+        **records.computed(command.base.geometry, method, command.factor, options),
+        **texts.bos_for_record(command.bos),
+    }
+    return json.loads(json.dumps(facts, default=str))
+
+
+def train(command: FineTune, output: Output, training: Training) -> None:
+    """Train from the last checkpoint, or from the start, to the end; every process calls this."""
+    settings = output.settings
+    length = settings["length"]
+    steps = settings["steps"]
+    seed = settings["seed"]
+    arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
+    with output.held():
+        if output.is_done:  # another command finished it meanwhile
+            return
+        cache = command.results.resolve().parent / "runs" / "data"
+        wanted = training_text.Wanted(
+            training.corpus,
+            length,
+            settings["batch"],
+            steps,
+            seed,
+            command.bos,
+            training.per_book,
+        )
+        data = training_text.pack(wanted, command.base.tokenizer, cache)
+        manifest = output.begin(data.facts["sha256"])
+        # ZeRO keeps a float32 master copy of its own.
+        sharded_bf16 = arguments.deepspeed and arguments.bf16
+        model = command.base.load("bfloat16" if sharded_bf16 else "float32")
+        torch.manual_seed(seed)  # newly initialised matrices are the same in every process
+        if start := rope.get(settings["method"]).start:
+            model = start(model, embedding.rope_geometry(model), settings["factor"])
+        else:
+            options = settings["options"]
+            model = extend.extend(model, settings["method"], settings["factor"], **options)
+        if sharded_bf16:
+            clex.narrow(model, torch.bfloat16)  # ZeRO-3 wants one dtype
+        if arguments.bf16 and transformers_utils.is_flash_attn_2_available():
+            model.set_attn_implementation("flash_attention_2")  # packed, so without a mask
+        trainer = trainers.Trainer(model, arguments, data, manifest)
+        trainer.train()
+        facts = {
+            "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
+            "data_facts": data.facts | {"order": data.order()},
+            "ran_on": trainer.ran_on(),
+        }
+        output.finish(trainer, command.base.stock_tokenizer(), facts)
+
+
+def record(command: FineTune, facts: dict, run: dict, file: Path) -> None:
+    """Write the record of a finished run.
+
+    Args:
+        facts: its `training.json`.
+        run: its settings.
+    """
+    losses = facts["losses"]
+    last = losses[-max(1, len(losses) // 10) :]
+    sequences = run["batch"] * run["steps"]
+    tokens = run["length"] * sequences
+    seconds = sum(facts["seconds_per_step"])
+    command.finish(
+        file,
+        run,
+        scores={
+            "first_loss": losses[0],
+            "final_loss": sum(last) / len(last),
+            "final_steps": len(last),
+            "tokens_per_second": round(tokens / seconds, 1),
+            "parameters": facts["parameters"],
+            "tokens": tokens,
+            "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
+            "losses": losses,
+        },
+        data_facts=read_by(facts["data_facts"]),
+        seconds=seconds,
+        of_machine={"ran_on": facts["ran_on"]},
+    )
 
 
 def read_by(data_facts: dict) -> dict:

@@ -44,7 +44,7 @@ from experiments import base_models, suites
 from experiments.base_models.model import BaseModel, papers_n_hat
 from experiments.kit import command_line, processes, records, texts
 from experiments.kit.command_line import SKIPPED, existing_directory, option
-from experiments.suites.suite import Chain, Command, Suite, chains_of
+from experiments.suites.suite import Chain, Suite, chains_of
 
 SKIPPED_COMMAND = f"{SKIPPED}the command "
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
@@ -83,7 +83,9 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         _measure_one(chains[arguments.chain], suite)
 
 
-def _measure_all(chains: Mapping[int, Chain], suite: Suite, command: Command, workers: int) -> None:
+def _measure_all(
+    chains: Mapping[int, Chain], suite: Suite, command: list[str], workers: int
+) -> None:
     """Measure the chains in processes of their own; print what was skipped."""
     logs = suite.output / "logs"
     with files.lock(suite.output):

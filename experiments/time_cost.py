@@ -29,15 +29,15 @@ from core import files, rope
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import command_line, records
+from experiments.kit.command import ALL, Command
 from experiments.kit.command_line import count, number, option, two_or_more
-from experiments.kit.experiment import Experiment
+from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
 torch = later("torch")
-extend = later("core.extend")
 training_loss = later("experiments.training.loss")
 
 LEAST = 10  # the least number of rounds
@@ -45,15 +45,17 @@ LEAST = 10  # the least number of rounds
 Work = Callable[["PreTrainedModel", "Tensor"], None]
 
 
-class TimeCost(Experiment):
-    """Escapes the common loop: methods are timed side by side, and all go into one record. A killed
-    run begins anew, so that all rounds are of one machine in one state."""
+class TimeCost(Command):
+    """Methods are timed side by side, and all go into one record. A killed run begins anew, so that
+    all rounds are of one machine in one state."""
 
     name = "time_cost"
     unit = "time of a training step and of a forward pass, as multiples of PI's"
 
     @staticmethod
-    def add_options(parser) -> None:
+    def add_arguments(parser: command_line.Parser) -> None:
+        command_line.add_method_arguments(parser, several=ALL)
+        command_line.add_dtype_argument(parser)
         option(parser, "--length", two_or_more, "TOKENS", "tokens per sequence", 2048)
         option(parser, "--repeats", count, "N", "at most N rounds", 1000)
         option(
@@ -73,7 +75,9 @@ class TimeCost(Experiment):
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats
         rounds."""
+        self.join()
         given = self.arguments
+        engine = Engine(self)
         settings = self.comparison()
         if (rope.TIME_REFERENCE, {}) not in settings:
             raise InputError(
@@ -90,7 +94,7 @@ class TimeCost(Experiment):
             "factor": self.factor,
             "methods": list(compared),
             "model": self.base.provenance,
-            "dtype": self.dtype,
+            "dtype": engine.dtype,
             "length": given.length,
             "repeats": given.repeats,
             "precision": given.precision,
@@ -105,22 +109,29 @@ class TimeCost(Experiment):
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
-        works = {"train": training_step(self.loaded, given.checkpointing), "test": _forward}
-        self.round(compared, works, 0)  # warms up
+        model = engine.model(None, {})
+        works = {"train": training_step(model, given.checkpointing), "test": _forward}
+        self.round(engine, compared, works, 0)  # warms up
         rounds: list[dict] = []
         with (
             files.lock(file),  # two that time at once would disturb each other
             tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
         ):
             for turn in range(1, given.repeats + 1):
-                rounds.append(self.round(compared, works, turn))
+                rounds.append(self.round(engine, compared, works, turn))
                 bar.update()
                 rows = scores(rounds, compared, reference)
                 widths = [row["high"] - row["low"] for row in rows if row["again"]]
                 if turn >= LEAST and max(widths) <= 2 * given.precision:
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
-        self.finish(file, run, scores={"rows": rows}, seconds=seconds)
+        self.finish(
+            file,
+            run,
+            scores={"rows": rows},
+            seconds=seconds,
+            of_machine=engine.of_machine(),
+        )
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
         for row in scores["rows"]:
@@ -128,11 +139,11 @@ class TimeCost(Experiment):
             yield row["run"], row["phase"], f"{row['relative_to_pi']:.3f}", interval
 
     def round(
-        self, compared: dict, works: dict[str, Work], turn: int
+        self, engine: Engine, compared: dict, works: dict[str, Work], turn: int
     ) -> dict[str, dict[str, float]]:
         """Seconds of a training step (forward and backward) and of a forward pass, by method, in
         random order."""
-        model = self.loaded
+        model = engine.model(None, {})
         vocabulary = model.config.get_text_config().vocab_size
         tokens = torch.randint(
             vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0)
@@ -142,8 +153,7 @@ class TimeCost(Experiment):
         seconds = {}
         random.Random(turn).shuffle(names)
         for name in names:
-            method, options = compared[name]
-            extend.extend(model, method, self.factor, **options)
+            model = engine.model(*compared[name])
             _forward(model, tokens)  # warm the caches, which extending has cooled
             seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
         return seconds

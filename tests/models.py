@@ -84,7 +84,7 @@ def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint;
     return it."""
     from experiments.kit import records
-    from experiments.kit.checkpoint import weight_hashes
+    from experiments.kit.identity import of_weights
     from experiments.training import state
 
     run = {
@@ -105,7 +105,7 @@ def fine_tuned(directory, **settings) -> dict:
         "parameters": 1,
         "data_facts": {"sha256": "abc", "sequences": 7, "books": []},
         "ran_on": {},
-        "sha256": weight_hashes(directory),
+        "sha256": of_weights(directory),
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }

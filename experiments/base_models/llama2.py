@@ -27,4 +27,5 @@ def model(
             "max_position_embeddings": GEOMETRY.context_length,
         },
         gpu_dtype="bfloat16",
+        suite="llama2",
     )

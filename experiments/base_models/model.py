@@ -71,6 +71,7 @@ class BaseModel:
         training: the settings of fine-tuning.
         architecture: a Llama's sizes, so that a dry run needs neither weights nor network.
         gpu_dtype: the default dtype for evaluating its models on a GPU; None for float32.
+        suite: the file of its suite; by default that of its name.
     """
 
     title: str
@@ -81,6 +82,7 @@ class BaseModel:
     training: Training = field(default_factory=Training)
     architecture: dict[str, int] | None = None
     gpu_dtype: str | None = None
+    suite: str = ""
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
         """The methods of an untrained comparison, with their options."""

@@ -26,26 +26,28 @@ from collections.abc import Iterable
 from core import rope
 from core.discovery import later
 from core.errors import InputError
+from core.geometry import RopeScaling
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
 from experiments.kit import command_line, records, texts
+from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
-from experiments.kit.experiment import Experiment
+from experiments.kit.engine import Engine
 from experiments.kit.journal import Journal
 
 training_text = later("experiments.training.corpus")
 
 
-class Learned(Experiment):
-    """Escapes the common loop: its steps depend on each other, and a line of the journal is a
-    step."""
+class Learned(Command):
+    """Its steps depend on each other, and a line of the journal is a step."""
 
     name = "learned"
-    methods = None
 
     @staticmethod
-    def add_options(parser) -> None:
+    def add_arguments(parser: command_line.Parser) -> None:
+        command_line.add_factor_argument(parser)
+        command_line.add_dtype_argument(parser)
         defaults = Learning()
         parser.add_argument(
             "--from",
@@ -85,30 +87,16 @@ class Learned(Experiment):
         )
 
     def run(self) -> None:
+        self.join()
         given = self.arguments
         method = given.start
         settings = Learning(
             **{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)}
         )
-        if not rope.get(method).ready:
-            ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
-            raise InputError(
-                f"the method {method!r} needs training or options to start from; choose one of "
-                f"{ready}."
-            )
-        start = rope.scale(self.base.geometry, method, self.factor)
-        length = given.length or self.extended_length
-        if length <= self.context_length:
-            least = self.context_length + 1
-            raise InputError(
-                f"sequences of {length} tokens do not reach beyond L; give --length {least} or "
-                f"more."
-            )
-        divisions(
-            self.context_length, length
-        )  # refuses a length that cannot be divided into blocks
-
+        start = self.start()
+        length = self.length()
         library = texts.chosen(given)
+        engine = Engine(self)
         run = {
             "scale": self.base.folder,
             "experiment": self.name,
@@ -119,7 +107,7 @@ class Learned(Experiment):
             "length": length,
             "model": self.base.provenance,
             **records.computed(self.base.geometry, method, self.factor, {}),
-            "dtype": self.dtype,
+            "dtype": engine.dtype,
             "data": training_text.content(given.corpus),
             "held_out": {
                 "texts": {book.title: book.sha256 for book in library},
@@ -132,16 +120,10 @@ class Learned(Experiment):
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        data = training_text.pack(
-            given.corpus,
-            self.base.tokenizer,
-            length,
-            settings.batch,
-            settings.steps,
-            given.seed,
-            cache,
-            self.bos,
+        wanted = training_text.Wanted(
+            given.corpus, length, settings.batch, settings.steps, given.seed, self.bos
         )
+        data = training_text.pack(wanted, self.base.tokenizer, cache)
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
                 raise InputError(
@@ -150,14 +132,44 @@ class Learned(Experiment):
         held_out = learning_loop.held_out(
             self.base.tokenizer, library, given.sequences, length, self.bos
         )
-        path = self.journal_path(file, records.identity(**run))
+        path = self.journals(records.identity(**run))
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
-            learner = learning_loop.Learner(
-                self.loaded, self.base.geometry, start, settings, journal
-            )
+            model = engine.model(None, {})
+            learner = learning_loop.Learner(model, self.base.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         seconds = result.pop("seconds")
-        self.finish(file, run, scores=result, data_facts=data.facts, seconds=seconds)
+        self.finish(
+            file,
+            run,
+            scores=result,
+            data_facts=data.facts,
+            seconds=seconds,
+            of_machine=engine.of_machine(),
+        )
+
+    def start(self) -> RopeScaling:
+        """The factors of the method of --from; InputError if it has none without training."""
+        method = self.arguments.start
+        if not rope.get(method).ready:
+            ready = ", ".join(name for name, other in rope.METHODS.items() if other.ready)
+            raise InputError(
+                f"the method {method!r} needs training or options to start from; choose one of "
+                f"{ready}."
+            )
+        return rope.scale(self.base.geometry, method, self.factor)
+
+    def length(self) -> int:
+        """Tokens per sequence; InputError if they do not reach beyond L, or cannot be divided into
+        blocks."""
+        length = self.arguments.length or self.extended_length
+        if length <= self.context_length:
+            least = self.context_length + 1
+            raise InputError(
+                f"sequences of {length} tokens do not reach beyond L; give --length {least} or "
+                f"more."
+            )
+        divisions(self.context_length, length)
+        return length
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """The losses of the held-out text at the end."""

@@ -64,7 +64,8 @@ class Needles(Experiment):
         }
         data = {book.title: book.sha256 for book in books}
         suffix = f"{'_last' if self.arguments.last else ''}_books={len(books)}"
-        return Prepared(samples, settings, data, suffix)
+        noted = {"read": self.context_length} if self.arguments.last else {}
+        return Prepared(samples, settings, data, suffix, noted)
 
     def hidden(self, books: list[texts.Book], length: int) -> list[list[Needle]]:
         """The needles of each book: as many as are asked for, else the most of KEYS that fill at
@@ -82,11 +83,6 @@ class Needles(Experiment):
             f"{number} keys fill more than half of {length} tokens; give a larger --factor"
             f"{', or fewer --keys' if number > 1 else ''}."
         )
-
-    def asked(self, method: str | None, options: dict) -> dict:
-        """As of every experiment, and with --last how many tokens are read."""
-        run = super().asked(method, options)
-        return run | {"read": self.context_length} if self.arguments.last else run
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[dict]]]:
         for key, (_, haystack) in requests:

@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import hashlib
 import importlib.util
-import json
 import os
 import pickle
 import tempfile
@@ -22,7 +20,6 @@ from pathlib import Path
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
-from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -42,7 +39,7 @@ from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import configuration, schema
-from core.huggingface.checkpoint import misfit, read_config, tensors, weights
+from core.huggingface.checkpoint import misfit, read_config, tensors
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
@@ -50,7 +47,7 @@ from eval import hub, special_tokens
 from eval.generation import model_stops
 from experiments import base_models
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, records
+from experiments.kit import command_line, identity, records
 from experiments.kit.processes import device
 
 state = later("experiments.training.state")
@@ -64,30 +61,6 @@ transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 
 HALF = ("bfloat16", "float16")
-# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the
-# dtype, which records state themselves. Of others, those that its class knows count, and those that
-# models read whose classes do not.
-_NO_EFFECT = (
-    "_name_or_path",
-    "transformers_version",
-    "dtype",
-    "torch_dtype",
-    "architectures",
-    "use_cache",
-    "initializer_range",
-    "initializer_factor",
-)
-_TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
-DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
-_ALSO_READ = {
-    "head_dim",
-    "is_causal",
-    "sliding_window",
-    "router_bias",
-    "layer_types",
-    "quantization_config",
-    EXTENSION,
-}
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
 
@@ -352,7 +325,7 @@ class Checkpoint:
 
     @functools.cached_property
     def _hashes(self) -> dict[str, str]:
-        return weight_hashes(Path(self.source))
+        return identity.of_weights(Path(self.source))
 
     def _exported(self, results: Path) -> tuple[str, dict] | None:
         """The name and the provenance of the model whose export by a method is evaluated: a base
@@ -365,7 +338,8 @@ class Checkpoint:
         before = getattr(text, EXTENSION).get("before") or {}
         vars(text).update({key: before[key] for key in configuration.CHANGED if key in before})
         delattr(text, EXTENSION)
-        provenance = self._content() | {"sha256": self._hashes, "config": _hash(config)}
+        provenance = self._content() | {"sha256": self._hashes}
+        provenance["config"] = identity.of_config(config)
         known = _known(provenance, results)
         return known if known and self._extends_to_itself(config) else None
 
@@ -379,7 +353,8 @@ class Checkpoint:
                 extend(model, stated["method"], stated["factor"], **stated["options"])
                 model.config.save_pretrained(folder)
                 configuration.write(Path(folder), model.config)
-                return _hash(read_config(Path(folder))) == _hash(self.config)
+                written = read_config(Path(folder))
+                return identity.of_config(written) == identity.of_config(self.config)
             except InputError:  # the method is not known, or needs a file
                 return False
 
@@ -392,24 +367,10 @@ class Checkpoint:
         return Path(cached).parent.name if isinstance(cached, str) else None
 
     def _content(self) -> dict[str, str]:
-        """Hashes of what the tokenizer and the configuration say, in whatever files they stand."""
-        tokens = self.tokenizer
-        if tokens.is_fast:
-            rules = json.loads(tokens.backend_tokenizer.to_str())
-            rules = {
-                key: value for key, value in rules.items() if key not in ("padding", "truncation")
-            }
-        else:
-            rules = {
-                "class": type(tokens).__name__,
-                "vocabulary": tokens.get_vocab(),
-                "read": tokens(_TEXT).input_ids,
-            }
-        rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
-        special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
+        """Hashes of what the tokenizer and the configuration say."""
         return {
-            "tokenizer": records.identity(rules=rules, **special),
-            "config": _hash(self.config),
+            "tokenizer": identity.of_tokenizer(self.tokenizer),
+            "config": identity.of_config(self.config),
         }
 
     def facts(self, *factors: float) -> dict:
@@ -419,13 +380,13 @@ class Checkpoint:
         Args:
             factors: the scaling factors of a model of one's own.
         """
-        identity = self.before_training
+        known = self.before_training
         if self.origin:
-            return self.origin.facts() | {"sha256": identity["sha256"]}
+            return self.origin.facts() | {"sha256": known["sha256"]}
         return {
             "title": self.folder,
-            "model": identity["source"],
-            **{key: identity[key] for key in records.IDENTIFIES if key in identity},
+            "model": known["source"],
+            **{key: known[key] for key in records.IDENTIFIES if key in known},
             "geometry": self.geometry.to_dict()
             if self.extends
             else {"context_length": self.context_length},
@@ -561,55 +522,3 @@ def _known(provenance: dict, results: Path) -> tuple[str, dict] | None:
             if provenance.items() <= facts.items():
                 return file.parent.name, {"source": facts["model"], **provenance}
     return None
-
-
-def _hash(config: PreTrainedConfig) -> str:
-    """A hash of all in a configuration that changes what the model computes."""
-    return records.identity(**_effective(config))
-
-
-def _effective(config: PreTrainedConfig) -> dict:
-    """What of a configuration changes what the model computes; in a composite model's are those of
-    its parts."""
-    known = type(config)().to_dict().keys() | _ALSO_READ
-    fields = {}
-    for key, value in config.to_diff_dict().items():
-        if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
-            part = getattr(config, key, None)
-            fields[key] = _effective(part) if isinstance(part, PreTrainedConfig) else value
-    if EXTENSION in fields:
-        fields[EXTENSION] = {
-            key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")
-        }
-    return fields
-
-
-def weight_hashes(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each file of weights that is loaded from a directory, by its path there.
-
-    Of safetensors it is that of all tensors, whether they lie in one file or in shards.
-    """
-    found = weights(directory)
-    holders = {name: directory / file for file, held in found.items() for name in held}
-    hashes = {"tensors": _tensors_hash(holders)} if holders else {}
-    others = [file for file in found if file.suffix not in (".json", ".safetensors")]
-    if not found:
-        others = [file.relative_to(directory) for file in directory.glob("*.gguf")]
-    if (directory / clex.FILE).is_file():
-        others.append(Path(clex.FILE))
-    return hashes | {str(file): files.sha256(directory / file) for file in sorted(others)}
-
-
-def _tensors_hash(holders: dict[str, Path]) -> str:
-    """The SHA-256 of names, dtypes, shapes and bytes of tensors, in the order of names.
-
-    Args:
-        holders: the safetensors file of each tensor.
-    """
-    whole = hashlib.sha256()
-    opened = {file: safe_open(file, "pt") for file in set(holders.values())}
-    for name in sorted(holders):
-        tensor = opened[holders[name]].get_tensor(name)
-        whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
-    return whole.hexdigest()

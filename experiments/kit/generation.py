@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -21,9 +22,9 @@ from core.errors import DoesNotFit, InputError, in_one_line
 from eval import Request, special_tokens
 from experiments.kit import processes, records
 from experiments.kit.command_line import SKIPPED, option
-from experiments.kit.experiment import Experiment, Prepared, content_of
+from experiments.kit.engine import Engine
+from experiments.kit.experiment import Experiment, Prepared
 
-generation = discovery.later("eval.generation")
 templates = discovery.later("transformers.utils.chat_template_utils")
 SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, where it is there
 CLOCK = "strftime_now"  # what templates call for today's date
@@ -98,11 +99,15 @@ class Generation(Experiment):
 
     # What every experiment of this kind has.
 
-    def __init__(self, arguments: argparse.Namespace, base) -> None:
-        super().__init__(arguments, base)
-        if getattr(arguments, "endpoint", None):
-            self.serving = SERVING.Serving(self)
-        self._thinking = 0  # the answers of the last run that never left their thinking
+    @property
+    def served(self) -> str | None:
+        """The address of --endpoint; None without it."""
+        return getattr(self.arguments, "endpoint", None)
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """What computes: with --endpoint a server."""
+        return SERVING.Serving(self) if self.served else Engine(self)
 
     def prompts(self, samples: dict, settings: dict, **data) -> Prepared:
         """What is asked, in the template with --chat.
@@ -112,11 +117,12 @@ class Generation(Experiment):
         """
         if not samples:
             raise InputError(f"{self.name} has no sample to ask; give a benchmark that has some.")
+        content = {"samples": len(samples), "sha256": records.identity(samples=samples)}
         ends = {"ends": sorted(self.ends)}
         return Prepared(
             samples=samples,
             settings=settings | self.chat,
-            data=content_of(samples) | ends | data,
+            data=content | ends | data,
             suffix="_chat" if self.chats else "",
         )
 
@@ -163,7 +169,7 @@ class Generation(Experiment):
         """The ids that end an answer: those that the model states; by a server or with --chat the
         tokenizer's EOS, by which servers end it, too; and the template's end of a turn."""
         ends = set(self.base.stops)
-        if self.chats or self.serving:
+        if self.chats or self.served:
             ends.add(self.base.tokenizer.eos_token_id)
         if self.chats:
             ends.add(self._end_of_turn())
@@ -283,44 +289,36 @@ class Generation(Experiment):
         )
 
     def requests(self, keys: list[str], context_length: int) -> list[Request]:
-        """The prompts of these samples, which must fit what the server takes, if there is one."""
+        """The prompts of these samples, which must fit what the engine takes."""
         samples = self.prepared.samples
         asked = [self.request(key, samples[key], context_length) for key in keys]
         requests = [replace(request, stop=request.stop | self.ends) for request in asked]
         for request in requests:
             special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
-        if self.serving:
-            tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
-            self.serving.check_length(max(tokens), context_length)
+        tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
+        self.engine.check_length(max(tokens), context_length)
         return requests
 
     def measure(self, model, requests: list[Request]) -> Iterator[tuple[str, dict]]:
-        if self.serving:
-            answers = model.generate(requests)
-        else:
-            answers = generation.generate(model, requests)
         tails = {request.key: request.prompt[-_TAIL:] for request in requests}
-        for key, tokens in answers:
+        for key, tokens in self.engine.generate(model, requests):
             prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
             value = self.score(key, self.prepared.samples[key], prediction)
             if self.chats and thinks(self.base.tokenizer.decode([*tails[key], *tokens])):
                 value |= {"thinking": True}
             yield key, value | {"prediction": prediction}
 
-    def measured(self, *arguments) -> dict | None:
-        """As of every experiment; how many answers never left their thinking is kept."""
-        measured = super().measured(*arguments)
-        self._thinking = sum("thinking" in each["value"] for each in (measured or {}).values())
-        return measured
+    def beside(self, values: dict[str, dict]) -> dict:
+        """How many answers never left their thinking."""
+        thinking = sum("thinking" in value for value in values.values())
+        return {"thinking": thinking} if thinking else {}
 
-    def finish(self, file, run, **parts) -> None:
-        """As of every experiment; the record and the terminal say how many answers never left
-        their thinking."""
-        counted = {"thinking": self._thinking} if self._thinking else {}
-        super().finish(file, run, **parts, **counted)
-        if counted:
+    def finish(self, file: Path, run: dict, **parts: Any) -> None:
+        """As of every experiment; the terminal says how many answers never left their thinking."""
+        super().finish(file, run, **parts)
+        if "thinking" in parts:
             print(
-                f"{self._thinking} of {len(self.prepared.samples)} answers never left their "
+                f"{parts['thinking']} of {len(self.prepared.samples)} answers never left their "
                 "thinking (<think> without </think>); generate more tokens, or switch thinking off "
                 "by --chat-options."
             )

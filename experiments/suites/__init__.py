@@ -16,30 +16,27 @@ suite has
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import importlib.util
 from types import ModuleType
 
 from core import discovery
+from experiments import base_models
 from experiments.base_models.model import BaseModel
 
 OWN = "own-model"  # the suite of a user's own model
 
 
 def find(model: str) -> list[ModuleType]:
-    """The suite of a base model: the paper's part, then the part beyond it if there is one; nothing
-    without a suite.
-
-    A file is the suite of the base model of its name, with hyphens, unless it names others as
-    MODELS.
-    """
-    for file in pkgutil.iter_modules(__path__):
-        suite = importlib.import_module(f"{__name__}.{file.name}")
-        if not hasattr(suite, "PARTS"):
-            continue
-        if model in getattr(suite, "MODELS", [file.name.replace("_", "-")]):
-            beyond = discovery.module(f"{__name__}.beyond.{file.name}")
-            return [suite, beyond] if beyond else [suite]
-    return []
+    """The suite of a base model: the paper's part, then the part beyond it; nothing without one."""
+    known = base_models.MODELS.get(model)
+    if known is None and model != OWN:
+        return []
+    file = known.suite if known and known.suite else model.replace("-", "_")
+    if importlib.util.find_spec(f"{__name__}.{file}") is None:
+        return []
+    suite = importlib.import_module(f"{__name__}.{file}")
+    beyond = discovery.module(f"{__name__}.beyond.{file}")
+    return [suite, beyond] if beyond else [suite]
 
 
 def calling(model: str, experiment: str) -> ModuleType | None:

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import intervals
-from experiments.ablation_n_hat import n_hats
 from experiments.base_models import llama2_13b
 from experiments.base_models.llama2 import N_HAT
-from experiments.suites.suite import Chain, Suite, times
+from experiments.suites.suite import Chain, Suite, intervals, n_hats, times
 
-MODELS = "llama2-7b", "llama2-13b"
 FACTORS = 2, 4
 LENGTHS = 4096, 8192, 16384
 N_HATS = n_hats(llama2_13b.MODEL)

@@ -7,9 +7,8 @@ and those to score by --texts. Under --quick a CPU measures all of it, at small 
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import intervals
 from experiments.base_models import smollm2
-from experiments.suites.suite import Chain, Setting, Suite, times
+from experiments.suites.suite import Chain, Setting, Suite, intervals, times
 
 # A setting is a method and its options.
 ORIGINAL = ("original", {})

@@ -13,7 +13,6 @@ from experiments import suites
 from experiments.base_models.model import BaseModel
 from experiments.kit import records
 
-Command = list[str]  # a module and its arguments
 Setting = tuple[str, dict]  # a method and its options
 
 # The experiments that read what a user gives to experiments.rerun, and the options that name it.
@@ -26,6 +25,8 @@ READS = {
     "finetune": ("corpus",),
     "learned": ("corpus",),
 }
+INTERVALS = 90, 180, 360, 720  # b in the paper's Tables 6 and 7
+SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # n̂ of d in Tables 4 and 5
 PACKAGED = "packaged", "parts", "plays"  # the options that choose texts of packages
 FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
 
@@ -37,13 +38,13 @@ class Chain:
     Attributes:
         name: the name of the log, and the beginning of the records' names if they belong to one
             run.
-        commands: the commands.
+        commands: the words of each: a module and its arguments.
         needs: the checkpoint of another chain that it reads; empty if none.
         scored: the name of the run that it measures, where that is not its own; else empty.
     """
 
     name: str
-    commands: list[Command]
+    commands: list[list[str]]
     needs: str = ""
     scored: str = ""
 
@@ -195,7 +196,7 @@ class Suite:
 
     def _measuring(
         self, experiments: Iterable[str], measured: Mapping, method: str | None, factor: float
-    ) -> list[Command]:
+    ) -> list[list[str]]:
         """The commands of the experiments that this suite asks for.
 
         Args:
@@ -213,7 +214,7 @@ class Suite:
             return bool(self._data(experiment))
         return True
 
-    def _command(self, experiment: str, more: Mapping, factor: float) -> Command:
+    def _command(self, experiment: str, more: Mapping, factor: float) -> list[str]:
         options = {**more, **self._stated(experiment, factor), **self._data(experiment)}
         if self.own_checkpoint and experiment in FITTING:
             options["fitting"] = True
@@ -244,6 +245,17 @@ class Suite:
         if "benchmarks" in data and not (data["benchmarks"] / experiment).is_dir():
             return {}
         return data
+
+
+def n_hats(model: BaseModel) -> list[Setting]:
+    """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
+    half = model.geometry.head_dim / 2
+    return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
+
+
+def intervals(**options) -> list[Setting]:
+    """DPRoPE at the paper's b, with more options of the method."""
+    return [(rope.PROPOSED, {**options, "intervals": b}) for b in INTERVALS]
 
 
 def times(suite: Suite) -> Iterator[Chain]:

@@ -7,11 +7,9 @@ command, such as --quick.
 
 from collections.abc import Iterator
 
-from experiments.ablation_intervals import intervals
-from experiments.ablation_n_hat import n_hats
 from experiments.base_models import tiny
 from experiments.kit.records import ROOT
-from experiments.suites.suite import Chain, Suite, times
+from experiments.suites.suite import Chain, Suite, intervals, n_hats, times
 
 FACTORS = 2, 4
 SEEDS = 3

@@ -23,6 +23,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,40 +156,53 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(count)
 
 
-def pack(
-    source: str,
-    tokenizer: PreTrainedTokenizerBase,
-    length: int,
-    batch: int,
-    steps: int,
-    seed: int,
-    cache: Path,
-    bos: Sequence[int] = (),
-    per_book: int | None = None,
-) -> PackedSequences:
-    """The sequences for `steps` batches of `batch`, tokenised on first use.
+@dataclass(frozen=True)
+class Wanted:
+    """What a training run reads.
 
-    Args:
+    Attributes:
         source: as for :func:`books`.
         length: tokens per sequence, L'.
-        cache: the directory that holds one directory per set of sequences.
+        batch: sequences per step.
+        steps: their number.
+        seed: of the order of the books and of the sequences.
         bos: the ids before every book, from :func:`eval.special_tokens.beginning`.
         per_book: the most sequences that a book gives; by default an equal share of the packaged
             books, and all of any other.
+    """
+
+    source: str
+    length: int
+    batch: int
+    steps: int
+    seed: int
+    bos: Sequence[int] = ()
+    per_book: int | None = None
+
+    @property
+    def total(self) -> int:
+        """Sequences in all steps."""
+        return self.batch * self.steps
+
+
+def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> PackedSequences:
+    """The sequences of all steps, tokenised on first use.
+
+    Args:
+        cache: the directory that holds one directory per set of sequences.
 
     Raises:
         InputError: there is no text, or too little for one batch of this length, or a token that
             the model has no embedding for.
     """
-    wanted = batch * steps
     what = {
-        "source": content(source),
+        "source": content(wanted.source),
         "tokenizer": fingerprint(tokenizer),
-        "length": length,
-        "wanted": wanted,
-        "seed": seed,
-        "bos": list(bos),
-        "per_book": per_book,
+        "length": wanted.length,
+        "wanted": wanted.total,
+        "seed": wanted.seed,
+        "bos": list(wanted.bos),
+        "per_book": wanted.per_book,
         "control_tokens": "characters",
     }
     directory = cache / identity(**what)
@@ -198,24 +212,17 @@ def pack(
             if not directory.exists():
                 with files.new(directory) as new:
                     new.mkdir()
-                    _write(new, source, tokenizer, length, batch, wanted, seed, bos, per_book)
+                    _write(new, wanted, tokenizer)
 
     # In one process per host, as hosts may not share a disk.
     processes.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
-    return PackedSequences(directory, wanted, seed)
+    return PackedSequences(directory, wanted.total, wanted.seed)
 
 
-def _write(
-    folder: Path,
-    source: str,
-    tokenizer,
-    length: int,
-    batch: int,
-    wanted: int,
-    seed: int,
-    bos: Sequence[int],
-    per_book: int | None,
-) -> None:
+def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
+    source = wanted.source
+    length = wanted.length
+    per_book = wanted.per_book
     dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
     stated: list[dict] = []
     count = 0
@@ -223,36 +230,37 @@ def _write(
     short = {}
     # The packaged books are so few that each gives an equal share.
     if source == "books" and per_book is None:
-        per_book = -(-wanted // (texts.AVAILABLE - texts.SCORED))
-    bar = tqdm(total=wanted, unit="sequence", desc="tokenising", delay=3, leave=False)
+        per_book = -(-wanted.total // (texts.AVAILABLE - texts.SCORED))
+    bar = tqdm(total=wanted.total, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
-        for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, seed)):
+        for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, wanted.seed)):
             special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {source}")
-            tokens = [*bos, *of_text]
+            tokens = [*wanted.bos, *of_text]
             longest = max(longest, len(tokens))
             whole = len(tokens) // length
             if not whole:
                 short[book.title] = len(tokens)
-            cut = min(whole, per_book or whole, wanted - count)
+            cut = min(whole, per_book or whole, wanted.total - count)
             if cut:
                 first = 0
                 if per_book:
-                    first = int(np.random.default_rng([seed, read]).integers(whole - cut + 1))
+                    draws = np.random.default_rng([wanted.seed, read])
+                    first = int(draws.integers(whole - cut + 1))
                 ids = tokens[first * length : (first + cut) * length]
                 out.write(np.asarray(ids, dtype=dtype).tobytes())
                 known = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
                 stated.append(known | {"first": first, "sequences": cut})
                 count += cut
                 bar.update(cut)
-            if count == wanted:
+            if count == wanted.total:
                 break
     if not longest:
         raise InputError(f"the corpus {source} holds no text; give --corpus a directory of books.")
-    if count < batch:
+    if count < wanted.batch:
         raise InputError(
             f"the corpus {source} gives {count} sequences of {length} tokens and a batch needs "
-            f"{batch} (its longest book has {longest} tokens); give a shorter --length, a smaller "
-            "--batch or more text."
+            f"{wanted.batch} (its longest book has {longest} tokens); give a shorter --length, a "
+            "smaller --batch or more text."
         )
     texts.say_left_out(short, length)
     facts = {

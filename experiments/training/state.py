@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from transformers import Trainer
 
 extend = later("core.extend")
-kit_checkpoint = later("experiments.kit.checkpoint")
+identity = later("experiments.kit.identity")
 
 FACTS = "training.json"
 MANIFEST = "manifest.json"
@@ -326,7 +326,7 @@ class Output:
             "run": self.settings,
             "identity": records.identity(**self.settings),
             **facts,
-            "sha256": kit_checkpoint.weight_hashes(finished),
+            "sha256": identity.of_weights(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(),

@@ -13,11 +13,11 @@ import pytest
 
 from core import files, rope
 from core.rope import RopeGeometry
-from experiments import ablation_n_hat, base_models, rerun, suites
+from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
 from experiments.kit import records
 from experiments.kit.records import ROOT
-from experiments.suites.suite import Suite, chains_of
+from experiments.suites.suite import Suite, chains_of, n_hats
 from tests.models import checkpoint
 
 
@@ -62,7 +62,7 @@ def test_an_ablation_is_a_part_of_the_suite_and_a_script_of_its_own(done, tmp_pa
 
 def test_the_ablation_over_n_hat_is_the_papers():
     """Of Table 4."""
-    settings = ablation_n_hat.n_hats(base_models.MODELS["llama2-13b"])
+    settings = n_hats(base_models.MODELS["llama2-13b"])
     assert [options["n_hat"] for _, options in settings] == [96, 88, 80, 72, 64, 56]
 
 
@@ -112,7 +112,7 @@ def test_a_command_without_sizes_asks_what_the_committed_records_were_asked(done
 def check_asked(monkeypatch, words, wanted):
     """These options are those with which the command of these words measures."""
     monkeypatch.setattr(sys, "argv", words)
-    arguments, _ = experiment(words[0]).read_command_line()
+    arguments = experiment(words[0]).read().arguments
     assert {key: getattr(arguments, key) for key in wanted} == wanted
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from core import rope
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import records
+from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
     from eval.beyond.endpoint import Endpoint
     from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.experiment import Experiment
 
 clex = later("core.clex")
 configuration = later("core.huggingface.configuration")
@@ -74,17 +77,17 @@ def served_name(base: Checkpoint, method: str | None, factor: float, options: di
     return f"{Path(base.name).resolve().parent.name}/{own}" if own == name else own
 
 
-class Serving:
+class Serving(Engine):
     """The server, for the run of an experiment."""
 
-    def __init__(self, experiment) -> None:
+    def __init__(self, experiment: Experiment) -> None:
         """
         Raises:
             InputError: it cannot be used for these runs, or nobody says in which dtype the server
                 computes.
         """
+        super().__init__(experiment)
         self.address: str = experiment.arguments.endpoint
-        self.base: Checkpoint = experiment.base
         runs = experiment.comparison()
         if len(runs) > 1:
             raise InputError(
@@ -126,6 +129,9 @@ class Serving:
         )
         return {"engine": {"name": server}}, ["engine"]
 
+    def of_machine(self) -> dict:
+        return {"fingerprints": [self.endpoint.fingerprint]}
+
     def journal_identity(self, identity: str) -> str:
         """A run's, by this version of the server: what another says is not what this one says."""
         return records.identity(identity=identity, fingerprint=self.endpoint.fingerprint)
@@ -148,6 +154,12 @@ class Serving:
                 f"takes {taken:,}; ask "
                 "for shorter prompts, or start it with more (vLLM: --max-model-len)."
             )
+
+    def model(self, method: str | None, options: dict) -> Endpoint:
+        return self.endpoint
+
+    def generate(self, model: Endpoint, requests: list) -> Iterator[tuple[str, list[int]]]:
+        return model.generate(requests)
 
     @functools.cached_property
     def endpoint(self) -> Endpoint:

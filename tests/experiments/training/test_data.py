@@ -9,7 +9,7 @@ import pytest
 from core.errors import InputError
 from experiments.kit import texts
 from experiments.kit.texts import Book
-from experiments.training.corpus import books, pack
+from experiments.training.corpus import Wanted, books, pack
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
@@ -30,7 +30,8 @@ def folder(tmp_path):
 
 
 def packed(folder, tmp_path, batch=2, steps=3, length=10, seed=0):
-    return pack(str(folder), byte_tokenizer(), length, batch, steps, seed, tmp_path / "cache")
+    wanted = Wanted(str(folder), length, batch, steps, seed)
+    return pack(wanted, byte_tokenizer(), tmp_path / "cache")
 
 
 def text_of(item):
@@ -69,7 +70,7 @@ def test_each_packaged_book_gives_its_share_from_a_place_of_the_seed_and_the_sco
     monkeypatch.setattr(texts, "books", lambda count: library[:count])
     starts = set()
     for seed in range(3):
-        data = pack("books", byte_tokenizer(), 10, 3, 10, seed, tmp_path / "cache")
+        data = pack(Wanted("books", 10, 3, 10, seed), byte_tokenizer(), tmp_path / "cache")
         firsts = {book["title"]: book["first"] for book in data.facts["books"]}
         assert set(firsts) == {"x", "y", "z"}
         expected = []
@@ -85,7 +86,8 @@ def test_a_book_gives_at_most_so_many_sequences_and_the_order_names_the_book_of_
     folder, tmp_path
 ):
     for seed in range(3):
-        data = pack(str(folder), byte_tokenizer(), 10, 1, 5, seed, tmp_path / "cache", per_book=2)
+        wanted = Wanted(str(folder), 10, 1, 5, seed, per_book=2)
+        data = pack(wanted, byte_tokenizer(), tmp_path / "cache")
         books = data.facts["books"]
         assert sum(book["sequences"] for book in books) == 5
         assert max(book["sequences"] for book in books) == 2

@@ -18,7 +18,7 @@ from experiments.kit import command_line
 from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.records import RESULTS, ROOT
 from experiments.training import state
-from experiments.training.corpus import pack
+from experiments.training.corpus import Wanted, pack
 from experiments.training.trainer import Trainer
 from tests.experiments.training.conftest import facts
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -37,7 +37,7 @@ def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, sure, books):
         "--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 4
     )
     assert status == 0, err
-    data = pack(str(books), byte_tokenizer(), 64, 4, 4, 5, tmp_path / "plain")
+    data = pack(Wanted(str(books), 64, 4, 4, 5), byte_tokenizer(), tmp_path / "plain")
     model = extend(random_model(max_position_embeddings=32), "dprope", 2, n_hat=6).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.999), weight_decay=0)
     losses = []
@@ -92,8 +92,8 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     base = Checkpoint("tiny")
     loaded = base.load()
     model = rope.get(run["method"]).start(loaded, rope_geometry(loaded), run["factor"]).train()
-    amount = run["length"], batch, run["steps"], run["seed"]
-    data = pack(run["data"], base.tokenizer, *amount, tmp_path)
+    wanted = Wanted(run["data"], run["length"], batch, run["steps"], run["seed"])
+    data = pack(wanted, base.tokenizer, tmp_path)
     rows = torch.stack([data[i]["input_ids"] for i in range(batch)])
     with clex.drawing(model, clex.Draws(run["seed"]), range(batch)), torch.no_grad():
         loss = model(rows, labels=rows, use_cache=False).loss

@@ -1,0 +1,247 @@
+"""What one command is given: the options of its command line, a model, and s. And where the record
+of what it measures goes.
+
+Every script that leaves a record has a class that is a command, and that says which options it has
+and what it does. Nothing here says what is measured, or in what order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from core import files, rope
+from core.discovery import later
+from core.errors import InputError
+from eval import special_tokens
+from experiments import base_models, suites
+from experiments.base_models.model import BaseModel
+from experiments.kit import command_line, processes, records
+from experiments.suites import suite
+
+if TYPE_CHECKING:
+    from experiments.kit.checkpoint import Checkpoint
+
+checkpoint = later("experiments.kit.checkpoint")
+
+ALL = "for a base model, all that need no training; else the checkpoint as it is"
+TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
+# Chosen for a suite's --lengths: other lengths leave them to the script.
+OF_LENGTHS = {"stride", "tokens"}
+
+
+class Command:
+    """A command line that was read, and its model. A subclass states its name, its options, and
+    what it does; its module's docstring is the script's text.
+
+    Attributes:
+        name: of the script and of its folder of records.
+        unit: what a score is, in words; a run ends with it.
+        arguments: the options, of which the model's suite gave those that were left open.
+        base: the model.
+        factor: s: that by which the checkpoint was extended, else that of --factor; 1 for a model
+            that no method can extend.
+        results: the folder of records.
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[str] = ""
+
+    @staticmethod
+    def add_arguments(parser: command_line.Parser) -> None:
+        """Add its options, besides those of the model and of the records."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Do it, unless it is recorded already."""
+        raise NotImplementedError
+
+    def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
+        """What the script prints of a record: by default every mean, with its interval."""
+        return records.rows(scores)
+
+    # The command line.
+
+    @classmethod
+    def main(cls) -> None:
+        """The script."""
+        cls.read().run()
+
+    @classmethod
+    def read(cls) -> Self:
+        """What the command line gives. What it leaves open is as the model's suite has it, if the
+        model can be extended; --help prints that, and ends."""
+        parser = cls.parser()
+        arguments, stated = parser.read()
+        if arguments.help:
+            if known := base_models.MODELS.get(arguments.model):
+                model = replace(known, factors=(arguments.factor,))
+                options = suite_options(parser, stated, cls.name, arguments.model, model)
+                parser.set_defaults(**options)
+            parser.print_help()
+            sys.exit(0)
+        if "method" in arguments:
+            command_line.check_method(arguments)
+        as_it_is = not getattr(arguments, "method", None)
+        base = checkpoint.Checkpoint(arguments.model, as_it_is, arguments.results)
+        command = cls(arguments, base)
+        if "factor" in stated and base.extension and arguments.factor != command.factor:
+            raise InputError(
+                f"{base.name} was extended by s = {command.factor:g}; leave out --factor, or give "
+                f"the model that it was made from."
+            )
+        if base.origin or base.extends:
+            known = base.origin or BaseModel(base.folder, base.name, base.geometry)
+            model = replace(known, factors=(command.factor,))
+            vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
+        return command
+
+    @classmethod
+    def parser(cls) -> command_line.Parser:
+        """The parser of the script's command line."""
+        text = sys.modules[cls.__module__].__doc__ or ""
+        program = f"python -m {records.program(cls.name)}"
+        parser = command_line.parser(text, prog=program, add_help=False)
+        parser.add_argument("-h", "--help", action="store_true", help="show this text and end")
+        base_models.add_argument(parser)
+        cls.add_arguments(parser)
+        command_line.add_records_arguments(parser)
+        return parser
+
+    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
+        self.arguments = arguments
+        self.base = base
+        self.results: Path = arguments.results or base.results
+        if base.extension:
+            self.factor = base.extension["factor"]
+        else:
+            self.factor = arguments.factor if base.extends else 1
+
+    # What follows from it.
+
+    def join(self) -> None:
+        """Join the other processes, before a model is loaded; one on the hub must be readable."""
+        self.base.check_access()
+        processes.join()
+
+    @property
+    def context_length(self) -> int:
+        """L, in tokens."""
+        return self.base.context_length
+
+    @property
+    def extended_length(self) -> int:
+        """L' = s·L, in tokens."""
+        return round(self.context_length * self.factor)
+
+    @functools.cached_property
+    def bos(self) -> list[int]:
+        """The ids before a text that is scored: by --bos, else by the tokenizer."""
+        return special_tokens.beginning(self.base.tokenizer, self.arguments.bos)
+
+    def comparison(self) -> list[tuple[str | None, dict]]:
+        """The (method, options) to run; a method of None means the checkpoint as it is."""
+        if extension := self.base.extension:
+            return [(extension["method"], extension["options"])]
+        if self.arguments.method:
+            settings = command_line.chosen_methods(self.arguments)
+        elif self.base.model:
+            settings = self.base.model.comparison(self.factor)
+        else:
+            return [(None, {})]
+        for method, options in settings:  # refuse a wrong method or option before the long work
+            rope.scale(self.base.geometry, method, self.factor, **options)
+        return settings
+
+    # Its records.
+
+    def check_place(self, name: str) -> None:
+        """Refuse the project's own records for a run of this name that is none of its suite."""
+        if self.results.resolve() != records.RESULTS or not self.base.origin:
+            return  # a model of one's own is refused as such
+        if name not in suite.names(self.base.folder, self.base.origin):
+            raise InputError(
+                f"{self.results} holds what the model's suite measures, alone, and {name} is no "
+                "part of it; give another --results, such as a copy of it."
+            )
+
+    def to_measure(self, run: dict, name: str) -> Path | None:
+        """The file of a run's record; None, and a line that says so, if it is done.
+
+        Raises:
+            InputError: a record of another run, or of another model, is in its place.
+        """
+        file = records.path(self.results, self.base.folder, self.name, name)
+        first = processes.rank()[0] == 0
+        if first:
+            records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
+        if not records.is_done(file, run, self.arguments.replace):
+            return file
+        if first:
+            print(f"done already: {file}")
+        return None
+
+    def journals(self, identity: str) -> Path:
+        """The path of a run's journals without the end of their names: beside the results, outside
+        version control.
+
+        The name includes hashes of the code that measures and of where the record goes. What other
+        code measured is not used, and with --replace nothing is. Every process calls this.
+        """
+        results = self.results.resolve()
+        folder = results.parent / "runs" / self.base.folder / self.name
+        place = records.identity(results=str(results))
+        path = folder / f"{identity}.{records.code_hash()}.{place}"
+        if processes.rank()[0] == 0 and self.arguments.replace:
+            for old in folder.glob(f"{path.name}.*.jsonl"):
+                with files.lock(old):
+                    old.unlink()
+        processes.barrier()
+        return path
+
+    def finish(self, file: Path, run: dict, *, scores: dict, **parts: Any) -> None:
+        """Write a record; print its scores, and then where it is.
+
+        Args:
+            parts: its other parts, with the seconds that it took and what its environment says of
+                the machine; see :func:`experiments.kit.records.write`.
+        """
+        records.state_model(self.results, self.base.folder, self.base.facts(self.factor))
+        written = records.write(file, run, **parts, scores=scores)
+        lines = records.aligned(self.rows(scores))
+        if lines and self.unit:
+            print(f"{self.unit}:")
+        print(*lines, written, sep="\n")
+
+
+def suite_options(
+    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: BaseModel
+) -> dict:
+    """The options with which a model's suite calls an experiment, but for those that the command
+    line states or decides.
+
+    Args:
+        parser: the experiment's.
+        stated: the options that the command line states.
+        name: the model's.
+        model: with the one scaling factor of the command line.
+    """
+    decided = {"factor", "method", "fitting", *stated}
+    if "lengths" in stated:
+        decided |= OF_LENGTHS
+    if stated.keys() & TEXTS:
+        decided |= TEXTS
+    lists = {action.dest for action in parser._actions if action.nargs == "+"}
+    options = {}
+    (factor,) = model.factors
+    for option, value in suites.defaults(name, model, experiment, factor).items():
+        if option in lists:
+            value = list(value) if isinstance(value, tuple) else [value]
+        if option not in decided:
+            options[option] = value
+    return options
