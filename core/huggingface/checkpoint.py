@@ -8,7 +8,6 @@ import os
 import shutil
 import textwrap
 import warnings
-import zipfile
 from pathlib import Path
 
 import accelerate  # noqa: F401  (without it, from_pretrained builds no model on the meta device)
@@ -16,6 +15,7 @@ import safetensors
 import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_utils import load_state_dict
 from transformers.utils import (
     SAFE_WEIGHTS_INDEX_NAME,
     SAFE_WEIGHTS_NAME,
@@ -57,17 +57,19 @@ _KEPT = (
     "additional_chat_templates/*.jinja",
     "*processor_config.json",
 )
-# how torch.save's files begin that are no zip archives
-_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_GET_WHOLE = "get the whole file (`git lfs pull`, if it is a pointer of Git LFS)"
+_ROWS = 4096  # of two matrices that are compared at a time
+UNTIE = (
+    'set "tie_word_embeddings" in config.json to false if the model was trained with both, or take '
+    "out the one that it was not trained with"
+)
 
 
 def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
     """The configuration of a checkpoint and its model without weights, after checking all that
     would be copied.
 
-    The weights are those that ``from_pretrained`` would open. Their names and shapes come from the
-    headers of safetensors files and must fill the model; pickled and quantised ones are only
-    checked to be whole.
+    The weights are those that ``from_pretrained`` would open; :func:`check_fit` looks at them.
 
     Raises:
         InputError: the directory, a readable configuration or its context length is missing, the
@@ -83,17 +85,75 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             f"of a scaled RoPE; "
             "give a checkpoint of a class that transformers has."
         )
-    held = tensors(source)
+    check_weights(source)
     for file in _copied(source):
         _check_file(source / file, source)
     model = skeleton(config)
-    if (
-        held
-        and not getattr(config, "quantization_config", None)
-        and (wrong := _misfits(model, held))
-    ):
-        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+    check_fit(source, model)
     return config, model
+
+
+def check_fit(source: Path, model: PreTrainedModel) -> None:
+    """Refuse a checkpoint whose weights are not those that the class of a model has by its
+    configuration.
+
+    Names and shapes are read, and the values of what is tied and stands in the files twice. Those
+    of quantised weights only their loader knows.
+
+    Args:
+        source: the directory of the checkpoint; if it has no weights, nothing is refused.
+        model: built from its configuration.
+
+    Raises:
+        InputError: weights are missing, unexpected or of another shape; or the configuration ties
+            two that differ.
+    """
+    held: dict[str, torch.Tensor] = {}
+    homes: dict[str, Path] = {}
+    for file, of_file in weights(source).items():
+        held |= of_file
+        homes |= dict.fromkeys(of_file, source / file)
+    if not held:
+        return
+    quantised = getattr(model.config, "quantization_config", None)
+    wrong = None if quantised else _misfits(model, held)
+    if wrong:
+        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+    for pair in model.all_tied_weights_keys.items():
+        shape = model.get_parameter(pair[0]).shape
+        names = [found for name in pair if (found := _named(name, shape, held))]
+        values = [_value(homes[name], name) for name in names]
+        if len(values) == 2 and not _equal(*values):
+            raise InputError(
+                f"the configuration of {source} ties {' to '.join(names)}, and its files hold two "
+                f"that differ, of which some programs load one and some both; {UNTIE}."
+            )
+
+
+def _named(name: str, shape: torch.Size, held: dict[str, torch.Tensor]) -> str | None:
+    """The name that files have for a model's weight, whose first parts may differ; None if they do
+    not hold it."""
+    ending = name.split(".")[-2:]
+    alike = [
+        other
+        for other, tensor in held.items()
+        if other.split(".")[-2:] == ending and tensor.shape == shape
+    ]
+    return min(alike, key=len, default=None)
+
+
+def _value(file: Path, name: str) -> torch.Tensor:
+    """A tensor of a file of weights, which is mapped into memory rather than read."""
+    if file.suffix == ".safetensors":
+        with safetensors.safe_open(file, "pt") as opened:
+            return opened.get_tensor(name)
+    return load_state_dict(file)[name]
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two matrices hold the same numbers, in whatever dtypes."""
+    rows = zip(one.split(_ROWS), other.split(_ROWS), strict=True)
+    return all(torch.equal(a.float(), b.float()) for a, b in rows)
 
 
 def read_config(source: Path) -> PreTrainedConfig:
@@ -150,8 +210,7 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
 
     Returns:
         the tensors by name, without their values, by the file's path below `source`. An index comes
-        before its shards and holds none; pickled tensors are not read. Empty if there is no file
-        that a loader opens.
+        before its shards and holds none. Empty if there is no file that a loader opens.
 
     Raises:
         InputError: a file is named that does not lie below the checkpoint, cannot be read, or lacks
@@ -174,29 +233,25 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
             )
         found[file] = header(source / file)
     for tensor, name in shards.items():
-        held = found[Path(name)]
-        if held and tensor not in held:
+        if tensor not in found[Path(name)]:
             raise InputError(
                 f"{source / first} names {tensor} in {name}, which does not hold it; {REMEDY}."
             )
     return found
 
 
-def tensors(source: Path) -> dict[str, torch.Tensor]:
-    """The tensors that a loader takes from a checkpoint, as :func:`weights` gives them; InputError
-    if there are no weights but an adapter, or none."""
+def check_weights(source: Path) -> None:
+    """Refuse a checkpoint that has no weights but an adapter's, or none."""
     if (source / "adapter_config.json").is_file():
         raise InputError(
             f"{source} holds an adapter; merge it into its base model first, and give the merged "
             f"one."
         )
-    found = weights(source)
-    if not found:
+    if not weights(source):
         raise InputError(
             f"{source} holds no weights that a loader opens ({', '.join(_WEIGHTS)}); {REMEDY}, or "
             "convert it: gather the shards of a training run, rename a single file."
         )
-    return {name: tensor for held in found.values() for name, tensor in held.items()}
 
 
 def _copied(source: Path) -> list[Path]:
@@ -231,19 +286,21 @@ def header(file: Path) -> dict[str, torch.Tensor]:
                     name: torch.empty(opened.get_slice(name).get_shape(), device="meta")
                     for name in names
                 }
-        with file.open("rb") as handle:
-            if handle.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP:
-                return {}
-        with zipfile.ZipFile(file) as archive:
-            if not any(name.endswith("data.pkl") for name in archive.namelist()):
-                raise zipfile.BadZipFile("it holds no data.pkl")
-    except (OSError, safetensors.SafetensorError, zipfile.BadZipFile) as error:
+    except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"cannot read {file} as weights ({in_one_line(error)}); get the whole file (`git lfs "
-            f"pull`, if it is a "
-            "pointer of Git LFS)."
+            f"cannot read {file} as weights ({in_one_line(error)}); {_GET_WHOLE}."
         ) from error
-    return {}
+    try:
+        held = torch.load(file, map_location="meta", weights_only=True)
+    except Exception as error:  # a broken pickle makes torch raise anything
+        # torch's reason advises to load it nevertheless
+        raise InputError(
+            f"cannot read {file} as weights; {_GET_WHOLE}, or give safetensors if it is a pickle "
+            "of more than tensors."
+        ) from error
+    if not isinstance(held, dict) or not all(map(torch.is_tensor, held.values())):
+        raise InputError(f"{file} holds more than tensors by their names; give safetensors.")
+    return held
 
 
 def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | None:
@@ -265,13 +322,13 @@ def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | 
     finally:
         if shown:
             logging.enable_progress_bar()
-    return misfit(info, "missing", "mismatched")
+    return misfit(info)
 
 
-def misfit(info: dict, *kinds: str) -> str | None:
-    """The first of these kinds of keys ("missing", …) in the loading info of ``from_pretrained``,
-    in words; or None."""
-    for kind in kinds:  # a mismatched key comes as a tuple with its shapes
+def misfit(info: dict) -> str | None:
+    """What does not fit by the loading info of ``from_pretrained``, in words; or None."""
+    # a mismatched key comes as a tuple with its shapes
+    for kind in ("missing", "unexpected", "mismatched"):
         if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{kind}_keys"]):
             return f"{len(keys)} {kind}, for example {keys[0]}"
     return None

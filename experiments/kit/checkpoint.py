@@ -42,7 +42,14 @@ from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import configuration, schema
-from core.huggingface.checkpoint import misfit, read_config, tensors, weights
+from core.huggingface.checkpoint import (
+    UNTIE,
+    check_fit,
+    check_weights,
+    misfit,
+    read_config,
+    weights,
+)
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
@@ -216,12 +223,15 @@ class Checkpoint:
         self.check_access()
         if self.gguf_file:
             return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
-        config = read_config(self._directory())
+        directory = self._directory()
+        config = read_config(directory)
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
                 f"a model with RoPE."
             )
+        if not self.on_hub:  # of the hub's, files may still be missing here
+            check_fit(directory, skeleton(config, rotates=False))
         return config
 
     def _directory(self) -> Path:
@@ -508,7 +518,7 @@ class Checkpoint:
                 "config": config,
             }
         elif not self.on_hub:
-            tensors(Path(self.source))  # refuses what is no weights, as an export does
+            check_weights(Path(self.source))
         try:
             model, info = AutoModelForCausalLM.from_pretrained(
                 self.source,
@@ -529,10 +539,16 @@ class Checkpoint:
             )
             raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        if wrong := misfit(info, "missing", "unexpected", "mismatched"):
+        if wrong := misfit(info):
             raise InputError(
                 f"the weights of {self.name} do not fit its configuration: {wrong}; "
                 "give a complete checkpoint of this architecture."
+            )
+        tied = model.get_expanded_tied_weights_keys(all_submodels=True)
+        if apart := sorted(tied.keys() - model.all_tied_weights_keys.keys()):
+            raise InputError(
+                f"the configuration of {self.name} ties {apart[0]}, and its weights hold another "
+                f"one; {UNTIE}."
             )
         clex.restore(model, self.source)
         return model.eval().to(device())
@@ -590,7 +606,12 @@ def weight_hashes(directory: Path) -> dict[str, str]:
     Of safetensors it is that of all tensors, whether they lie in one file or in shards.
     """
     found = weights(directory)
-    holders = {name: directory / file for file, held in found.items() for name in held}
+    holders = {
+        name: directory / file
+        for file, held in found.items()
+        for name in held
+        if file.suffix == ".safetensors"
+    }
     hashes = {"tensors": _tensors_hash(holders)} if holders else {}
     others = [file for file in found if file.suffix not in (".json", ".safetensors")]
     if not found:
