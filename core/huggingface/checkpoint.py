@@ -4,6 +4,7 @@ them."""
 from __future__ import annotations
 
 import copy as copying
+import logging as logs
 import os
 import shutil
 import textwrap
@@ -26,7 +27,7 @@ from transformers.utils import (
 
 from ..errors import InputError, in_one_line
 from . import schema
-from .configuration import check_content
+from .configuration import check_content, text_config
 from .rotation import skeleton
 from .schema import REMEDY
 
@@ -58,11 +59,6 @@ _KEPT = (
     "*processor_config.json",
 )
 _GET_WHOLE = "get the whole file (`git lfs pull`, if it is a pointer of Git LFS)"
-_ROWS = 4096  # of two matrices that are compared at a time
-UNTIE = (
-    'set "tie_word_embeddings" in config.json to false if the model was trained with both, or take '
-    "out the one that it was not trained with"
-)
 
 
 def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
@@ -113,33 +109,14 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     for file, of_file in weights(source).items():
         held |= of_file
         homes |= dict.fromkeys(of_file, source / file)
-    if not held:
-        return
-    quantised = getattr(model.config, "quantization_config", None)
-    wrong = None if quantised else _misfits(model, held)
-    if wrong:
+    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
+    shapes = {model.get_parameter(name).shape for name in tied}
+    alike = [name for name, tensor in held.items() if tensor.shape in shapes]
+    compared = tied if len(alike) > 1 else set()
+    if compared:
+        held |= {name: _value(homes[name], name) for name in alike}
+    if held and (wrong := _misfits(model, held, compared)):
         raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
-    for pair in model.all_tied_weights_keys.items():
-        shape = model.get_parameter(pair[0]).shape
-        names = [found for name in pair if (found := _named(name, shape, held))]
-        values = [_value(homes[name], name) for name in names]
-        if len(values) == 2 and not _equal(*values):
-            raise InputError(
-                f"the configuration of {source} ties {' to '.join(names)}, and its files hold two "
-                f"that differ, of which some programs load one and some both; {UNTIE}."
-            )
-
-
-def _named(name: str, shape: torch.Size, held: dict[str, torch.Tensor]) -> str | None:
-    """The name that files have for a model's weight, whose first parts may differ; None if they do
-    not hold it."""
-    ending = name.split(".")[-2:]
-    alike = [
-        other
-        for other, tensor in held.items()
-        if other.split(".")[-2:] == ending and tensor.shape == shape
-    ]
-    return min(alike, key=len, default=None)
 
 
 def _value(file: Path, name: str) -> torch.Tensor:
@@ -148,12 +125,6 @@ def _value(file: Path, name: str) -> torch.Tensor:
         with safetensors.safe_open(file, "pt") as opened:
             return opened.get_tensor(name)
     return load_state_dict(file)[name]
-
-
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two matrices hold the same numbers, in whatever dtypes."""
-    rows = zip(one.split(_ROWS), other.split(_ROWS), strict=True)
-    return all(torch.equal(a.float(), b.float()) for a, b in rows)
 
 
 def read_config(source: Path) -> PreTrainedConfig:
@@ -166,6 +137,7 @@ def read_config(source: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_content(config, content, str(source))
+        _check_rotated(config, content, source)
     except InputError:
         raise
     except Exception as error:  # libraries raise many kinds for a broken one
@@ -173,6 +145,28 @@ def read_config(source: Path) -> PreTrainedConfig:
             f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
         ) from error
     return config
+
+
+def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> None:
+    """Refuse a config.json that states another number of rotated dimensions of a head than its
+    class turns: other programs turn as many as it states."""
+    text = text_config(config)
+    parameters = getattr(text, "rope_parameters", None) or {}
+    stated = (content.get("text_config") or content).get("rotary_dim")
+    share = parameters.get("partial_rotary_factor") or 1
+    if not parameters or (share == 1 and not stated):
+        return
+    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    wanted = stated or int(head_dim * share)
+    buffers = skeleton(config, rotates=False).get_decoder().named_buffers()
+    turned = {2 * buffer.numel() for name, buffer in buffers if name.endswith("inv_freq")}
+    if turned and wanted + wanted % 2 not in turned:
+        raise InputError(
+            f"{source}/config.json states {wanted} rotated dimensions of a head "
+            f"({'rotary_dim' if stated else 'partial_rotary_factor'}), and the class of a "
+            f"{config.model_type!r} model turns {max(turned)}; other programs turn as stated, so "
+            "give another model."
+        )
 
 
 def copy(source: Path, target: Path) -> None:
@@ -303,32 +297,52 @@ def header(file: Path) -> dict[str, torch.Tensor]:
     return held
 
 
-def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | None:
-    """What transformers, which knows older names of weights, cannot fill of a model with these
-    tensors; or None."""
+def _misfits(
+    model: PreTrainedModel, tensors: dict[str, torch.Tensor], compared: set[str]
+) -> str | None:
+    """What transformers, which knows older names of weights, cannot make of a model with these
+    tensors; or None.
+
+    Args:
+        compared: weights of the model, of whose shapes all tensors have their values.
+    """
+    config = copying.deepcopy(model.config)
+    quantised = getattr(config, "quantization_config", None)
+    config.quantization_config = None
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
+    logs.disable(logs.WARNING)  # of what is refused here, and of what lies on the meta device
     try:
-        _, info = type(model).from_pretrained(
+        loaded, info = type(model).from_pretrained(
             None,
-            config=copying.deepcopy(model.config),
+            config=config,
             state_dict=tensors,
-            device_map={"": "meta"},
+            device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
     except Exception as error:  # a conversion of names may raise anything
         return in_one_line(error)
     finally:
+        logs.disable(logs.NOTSET)
         if shown:
             logging.enable_progress_bar()
-    return misfit(info)
+    return misfit(loaded, {} if quantised else info)
 
 
-def misfit(info: dict) -> str | None:
-    """What does not fit by the loading info of ``from_pretrained``, in words; or None."""
+def misfit(model: PreTrainedModel, info: dict) -> str | None:
+    """What does not fit by a loaded model and the loading info of ``from_pretrained``, in words; or
+    None."""
     # a mismatched key comes as a tuple with its shapes
     for kind in ("missing", "unexpected", "mismatched"):
-        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{kind}_keys"]):
+        found = info.get(f"{kind}_keys", ())
+        if keys := sorted(key if isinstance(key, str) else key[0] for key in found):
             return f"{len(keys)} {kind}, for example {keys[0]}"
+    tied = model.get_expanded_tied_weights_keys(all_submodels=True)
+    # transformers unties what differs; other programs load one of the two
+    if apart := sorted(tied.keys() - model.all_tied_weights_keys.keys()):
+        return (
+            f"its tie_word_embeddings makes {apart[0]} and {tied[apart[0]]} one, and they differ: "
+            f"set it to false if both were trained, or take out {apart[0]}"
+        )
     return None

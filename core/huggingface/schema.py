@@ -63,7 +63,8 @@ _ROPE = {
     "original_max_position_embeddings": _LENGTH | None,
     "truncate": Truth,
 }
-_OF_LAYERS = dict.fromkeys(("full_attention", "sliding_attention"), having({}, _ROPE) | None)
+LAYERS = ("full_attention", "sliding_attention")  # types of layers, each with RoPE of its own
+_OF_LAYERS = dict.fromkeys(LAYERS, having({}, _ROPE) | None)
 
 # how this project extended a model: see core.huggingface.configuration
 _SCALED = create_model(
@@ -101,6 +102,7 @@ _TEXT = {
     "rope_extension": ROPE_EXTENSION,
     "num_hidden_layers": Annotated[_LENGTH, Field(le=10_000)] | None,  # each of which is built
     "sliding_window": _WHOLE | None,
+    "rotary_dim": _WHOLE | None,
     "eos_token_id": _IDS | None,
     "is_causal": Truth,
     "return_dict": Literal[True],
@@ -115,6 +117,7 @@ SCHEMAS = {
         {
             "eos_token_id": _IDS | None,
             "max_length": _LIMIT | None,
+            "max_new_tokens": _LIMIT | None,
             "cache_implementation": str | None,
         },
     ),

@@ -43,7 +43,6 @@ from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import configuration, schema
 from core.huggingface.checkpoint import (
-    UNTIE,
     check_fit,
     check_weights,
     misfit,
@@ -241,6 +240,12 @@ class Checkpoint:
             try:
                 return Path(cached_file(self.source, "config.json", **self.pin)).parent
             except Exception as error:  # a name that is none makes the libraries raise anything
+                if self.model:
+                    raise InputError(
+                        f"{self.name} is {self.source} on the Hugging Face hub, and nothing of it "
+                        f"can be read ({hub.reason(error)}); try again with a network, or give a "
+                        "directory that holds it."
+                    ) from error
                 raise InputError(
                     f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}; give a "
                     "directory with config.json and weights, a name on the Hugging Face hub, or "
@@ -539,16 +544,10 @@ class Checkpoint:
             )
             raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        if wrong := misfit(info):
+        if wrong := misfit(model, info):
             raise InputError(
                 f"the weights of {self.name} do not fit its configuration: {wrong}; "
                 "give a complete checkpoint of this architecture."
-            )
-        tied = model.get_expanded_tied_weights_keys(all_submodels=True)
-        if apart := sorted(tied.keys() - model.all_tied_weights_keys.keys()):
-            raise InputError(
-                f"the configuration of {self.name} ties {apart[0]}, and its weights hold another "
-                f"one; {UNTIE}."
             )
         clex.restore(model, self.source)
         return model.eval().to(device())
