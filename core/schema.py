@@ -32,17 +32,23 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Text = Annotated[str, Field(strict=True), AfterValidator(_encodable)]
 Truth = StrictBool
-# pydantic's names of JSON's types
-_PLAIN = {
-    "a valid dictionary or instance of object": "an object",
-    "a valid dictionary": "an object",
-    "a valid tuple": "a list",
-    "a valid list": "a list",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-    "a valid string": "a text",
-    "a valid boolean": "true or false",
-    "must be None": "must be left out",
+# what a value must be, by pydantic's name of what is wrong with it
+_WANTED = {
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be an object"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("int_type", "int_from_float", "multiple_of"), "must be a whole number"),
+    "float_type": "must be a number",
+    "finite_number": "must be finite",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+    "none_required": "must be left out",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be below {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "too_short": "must hold {min_length} or more",
+    "too_long": "must hold {max_length} or fewer",
 }
 
 
@@ -78,9 +84,8 @@ def check(content: object, schema: Schema, where: str, remedy: str) -> None:
             missing = ".".join([*key, str(first["loc"][-1])])
             raise InputError(f"{where} does not say {missing}; {remedy}.") from error
         held = in_one_line(json.dumps(first["input"], ensure_ascii=False, default=str))
-        wanted = first["msg"].removeprefix("Input ").replace("should", "must")
-        for words, plain in _PLAIN.items():
-            wanted = wanted.replace(words, plain)
+        wanted = _WANTED.get(first["type"], "does not belong there")
+        wanted = wanted.format(**first.get("ctx", {}))
         name = ".".join(key) or "the content"
         raise InputError(f"{name} in {where} is {held}, and it {wanted}; {remedy}.") from error
 

@@ -134,6 +134,12 @@ def _read(file: Path) -> gguf.GGUFReader:
         raise InputError(
             f"{file} is one part of several; merge them with `llama-gguf-split --merge` first."
         )
+    kind = _value(reader, "general.type", "model")
+    if kind != "model":
+        raise InputError(
+            f"{file} holds no model, but one part of it or for it ({kind}); give the model's file, "
+            "with any adapter merged into it."
+        )
     if not reader.tensors:
         raise InputError(f"{file} holds no weights; give a GGUF file with the model's weights.")
     return reader

@@ -4,11 +4,11 @@ them."""
 from __future__ import annotations
 
 import copy as copying
+import logging as logs
 import os
 import shutil
 import textwrap
 import warnings
-import zipfile
 from pathlib import Path
 
 import accelerate  # noqa: F401  (without it, from_pretrained builds no model on the meta device)
@@ -16,6 +16,7 @@ import safetensors
 import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.modeling_utils import load_state_dict
 from transformers.utils import (
     SAFE_WEIGHTS_INDEX_NAME,
     SAFE_WEIGHTS_NAME,
@@ -26,7 +27,7 @@ from transformers.utils import (
 
 from ..errors import InputError, in_one_line
 from . import schema
-from .configuration import check_content
+from .configuration import check_content, text_config
 from .rotation import skeleton
 from .schema import REMEDY
 
@@ -57,17 +58,14 @@ _KEPT = (
     "additional_chat_templates/*.jinja",
     "*processor_config.json",
 )
-# how torch.save's files begin that are no zip archives
-_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+_GET_WHOLE = "get the whole file (`git lfs pull`, if it is a pointer of Git LFS)"
 
 
 def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
     """The configuration of a checkpoint and its model without weights, after checking all that
     would be copied.
 
-    The weights are those that ``from_pretrained`` would open. Their names and shapes come from the
-    headers of safetensors files and must fill the model; pickled and quantised ones are only
-    checked to be whole.
+    The weights are those that ``from_pretrained`` would open; :func:`check_fit` looks at them.
 
     Raises:
         InputError: the directory, a readable configuration or its context length is missing, the
@@ -83,17 +81,50 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             f"of a scaled RoPE; "
             "give a checkpoint of a class that transformers has."
         )
-    held = tensors(source)
+    check_weights(source)
     for file in _copied(source):
         _check_file(source / file, source)
     model = skeleton(config)
-    if (
-        held
-        and not getattr(config, "quantization_config", None)
-        and (wrong := _misfits(model, held))
-    ):
-        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+    check_fit(source, model)
     return config, model
+
+
+def check_fit(source: Path, model: PreTrainedModel) -> None:
+    """Refuse a checkpoint whose weights are not those that the class of a model has by its
+    configuration.
+
+    Names and shapes are read, and the values of what is tied and stands in the files twice. Those
+    of quantised weights only their loader knows.
+
+    Args:
+        source: the directory of the checkpoint; if it has no weights, nothing is refused.
+        model: built from its configuration.
+
+    Raises:
+        InputError: weights are missing, unexpected or of another shape; or the configuration ties
+            two that differ.
+    """
+    held: dict[str, torch.Tensor] = {}
+    homes: dict[str, Path] = {}
+    for file, of_file in weights(source).items():
+        held |= of_file
+        homes |= dict.fromkeys(of_file, source / file)
+    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
+    shapes = {model.get_parameter(name).shape for name in tied}
+    alike = [name for name, tensor in held.items() if tensor.shape in shapes]
+    compared = tied if len(alike) > 1 else set()
+    if compared:
+        held |= {name: _value(homes[name], name) for name in alike}
+    if held and (wrong := _misfits(model, held, compared)):
+        raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+
+
+def _value(file: Path, name: str) -> torch.Tensor:
+    """A tensor of a file of weights, which is mapped into memory rather than read."""
+    if file.suffix == ".safetensors":
+        with safetensors.safe_open(file, "pt") as opened:
+            return opened.get_tensor(name)
+    return load_state_dict(file)[name]
 
 
 def read_config(source: Path) -> PreTrainedConfig:
@@ -106,6 +137,7 @@ def read_config(source: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         check_content(config, content, str(source))
+        _check_rotated(config, content, source)
     except InputError:
         raise
     except Exception as error:  # libraries raise many kinds for a broken one
@@ -113,6 +145,28 @@ def read_config(source: Path) -> PreTrainedConfig:
             f"cannot read {source}/config.json ({in_one_line(error)}); correct it."
         ) from error
     return config
+
+
+def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> None:
+    """Refuse a config.json that states another number of rotated dimensions of a head than its
+    class turns: other programs turn as many as it states."""
+    text = text_config(config)
+    parameters = getattr(text, "rope_parameters", None) or {}
+    stated = (content.get("text_config") or content).get("rotary_dim")
+    share = parameters.get("partial_rotary_factor") or 1
+    if not parameters or (share == 1 and not stated):
+        return
+    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    wanted = stated or int(head_dim * share)
+    buffers = skeleton(config, rotates=False).get_decoder().named_buffers()
+    turned = {2 * buffer.numel() for name, buffer in buffers if name.endswith("inv_freq")}
+    if turned and wanted + wanted % 2 not in turned:
+        raise InputError(
+            f"{source}/config.json states {wanted} rotated dimensions of a head "
+            f"({'rotary_dim' if stated else 'partial_rotary_factor'}), and the class of a "
+            f"{config.model_type!r} model turns {max(turned)}; other programs turn as stated, so "
+            "give another model."
+        )
 
 
 def copy(source: Path, target: Path) -> None:
@@ -150,8 +204,7 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
 
     Returns:
         the tensors by name, without their values, by the file's path below `source`. An index comes
-        before its shards and holds none; pickled tensors are not read. Empty if there is no file
-        that a loader opens.
+        before its shards and holds none. Empty if there is no file that a loader opens.
 
     Raises:
         InputError: a file is named that does not lie below the checkpoint, cannot be read, or lacks
@@ -174,29 +227,25 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
             )
         found[file] = header(source / file)
     for tensor, name in shards.items():
-        held = found[Path(name)]
-        if held and tensor not in held:
+        if tensor not in found[Path(name)]:
             raise InputError(
                 f"{source / first} names {tensor} in {name}, which does not hold it; {REMEDY}."
             )
     return found
 
 
-def tensors(source: Path) -> dict[str, torch.Tensor]:
-    """The tensors that a loader takes from a checkpoint, as :func:`weights` gives them; InputError
-    if there are no weights but an adapter, or none."""
+def check_weights(source: Path) -> None:
+    """Refuse a checkpoint that has no weights but an adapter's, or none."""
     if (source / "adapter_config.json").is_file():
         raise InputError(
             f"{source} holds an adapter; merge it into its base model first, and give the merged "
             f"one."
         )
-    found = weights(source)
-    if not found:
+    if not weights(source):
         raise InputError(
             f"{source} holds no weights that a loader opens ({', '.join(_WEIGHTS)}); {REMEDY}, or "
             "convert it: gather the shards of a training run, rename a single file."
         )
-    return {name: tensor for held in found.values() for name, tensor in held.items()}
 
 
 def _copied(source: Path) -> list[Path]:
@@ -231,47 +280,69 @@ def header(file: Path) -> dict[str, torch.Tensor]:
                     name: torch.empty(opened.get_slice(name).get_shape(), device="meta")
                     for name in names
                 }
-        with file.open("rb") as handle:
-            if handle.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP:
-                return {}
-        with zipfile.ZipFile(file) as archive:
-            if not any(name.endswith("data.pkl") for name in archive.namelist()):
-                raise zipfile.BadZipFile("it holds no data.pkl")
-    except (OSError, safetensors.SafetensorError, zipfile.BadZipFile) as error:
+    except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"cannot read {file} as weights ({in_one_line(error)}); get the whole file (`git lfs "
-            f"pull`, if it is a "
-            "pointer of Git LFS)."
+            f"cannot read {file} as weights ({in_one_line(error)}); {_GET_WHOLE}."
         ) from error
-    return {}
+    try:
+        held = torch.load(file, map_location="meta", weights_only=True)
+    except Exception as error:  # a broken pickle makes torch raise anything
+        # torch's reason advises to load it nevertheless
+        raise InputError(
+            f"cannot read {file} as weights; {_GET_WHOLE}, or give safetensors if it is a pickle "
+            "of more than tensors."
+        ) from error
+    if not isinstance(held, dict) or not all(map(torch.is_tensor, held.values())):
+        raise InputError(f"{file} holds more than tensors by their names; give safetensors.")
+    return held
 
 
-def _misfits(model: PreTrainedModel, tensors: dict[str, torch.Tensor]) -> str | None:
-    """What transformers, which knows older names of weights, cannot fill of a model with these
-    tensors; or None."""
+def _misfits(
+    model: PreTrainedModel, tensors: dict[str, torch.Tensor], compared: set[str]
+) -> str | None:
+    """What transformers, which knows older names of weights, cannot make of a model with these
+    tensors; or None.
+
+    Args:
+        compared: weights of the model, of whose shapes all tensors have their values.
+    """
+    config = copying.deepcopy(model.config)
+    quantised = getattr(config, "quantization_config", None)
+    config.quantization_config = None
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
+    logs.disable(logs.WARNING)  # of what is refused here, and of what lies on the meta device
     try:
-        _, info = type(model).from_pretrained(
+        loaded, info = type(model).from_pretrained(
             None,
-            config=copying.deepcopy(model.config),
+            config=config,
             state_dict=tensors,
-            device_map={"": "meta"},
+            device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
     except Exception as error:  # a conversion of names may raise anything
         return in_one_line(error)
     finally:
+        logs.disable(logs.NOTSET)
         if shown:
             logging.enable_progress_bar()
-    return misfit(info, "missing", "mismatched")
+    return misfit(loaded, {} if quantised else info)
 
 
-def misfit(info: dict, *kinds: str) -> str | None:
-    """The first of these kinds of keys ("missing", …) in the loading info of ``from_pretrained``,
-    in words; or None."""
-    for kind in kinds:  # a mismatched key comes as a tuple with its shapes
-        if keys := sorted(key if isinstance(key, str) else key[0] for key in info[f"{kind}_keys"]):
+def misfit(model: PreTrainedModel, info: dict) -> str | None:
+    """What does not fit by a loaded model and the loading info of ``from_pretrained``, in words; or
+    None."""
+    # a mismatched key comes as a tuple with its shapes
+    for kind in ("missing", "unexpected", "mismatched"):
+        found = info.get(f"{kind}_keys", ())
+        if keys := sorted(key if isinstance(key, str) else key[0] for key in found):
             return f"{len(keys)} {kind}, for example {keys[0]}"
+    tied = model.get_expanded_tied_weights_keys(all_submodels=True)
+    # transformers unties what differs; other programs load one of the two
+    if apart := sorted(tied.keys() - model.all_tied_weights_keys.keys()):
+        return (
+            f"its tie_word_embeddings makes {apart[0]} and {tied[apart[0]]} one, and they differ: "
+            f"set it to false if both were trained, or take out {apart[0]}"
+        )
     return None

@@ -56,6 +56,7 @@ SCALING_KEYS = {
 }
 # The types that can be extended: plain RoPE, and those that scale it by fixed factors.
 _EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
+_OF_LENGTHS = ("llama3", "yarn", "longrope")  # which scale by an original length
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 
@@ -82,8 +83,9 @@ def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
         name: the checkpoint, for messages.
 
     Raises:
-        InputError: it has no context length, which transformers would make up; or it states RoPE
-            twice and differently, of which transformers would take one.
+        InputError: it has no context length, or its RoPE no original length, which transformers
+            would make up; or it states RoPE twice and differently, of which transformers would
+            take one.
     """
     key = text_config(config).attribute_map.get(
         "max_position_embeddings", "max_position_embeddings"
@@ -94,6 +96,16 @@ def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
             f"{name}/config.json does not state the context length the model was pre-trained "
             f"with; add {key!r} to it."
         )
+    original = "original_max_position_embeddings"
+    for place in ("rope_parameters", "rope_scaling"):
+        parameters = section.get(place) or {}
+        for part in (parameters, *filter(None, map(parameters.get, schema.LAYERS))):
+            kind = part.get("rope_type", part.get("type"))
+            if kind in _OF_LENGTHS and not (part.get(original) or section.get(original)):
+                raise InputError(
+                    f"{name}/config.json does not state from which length RoPE of the type "
+                    f"{kind!r} was scaled; add {original!r} to its {place}."
+                )
     stated: dict[str, tuple[str, object]] = {}
     for key, place, value in _stated_rope(section, text_config(config)):
         other, first = stated.setdefault(key, (place, value))
@@ -145,7 +157,8 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
     """The RoPE parameters of the layers to extend.
 
     Raises:
-        InputError: the configuration has none.
+        InputError: the configuration has none, or two lists of factors for different numbers of
+            pairs.
     """
     parameters = getattr(config, "rope_parameters", None)
     if not parameters:
@@ -153,7 +166,14 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
             f"a {config.model_type!r} model has no RoPE parameters in its configuration; "
             "the method needs a RoPE model such as Llama, Mistral or Qwen."
         )
-    return parameters if layer_type(config) is None else parameters[layer_type(config)]
+    parameters = parameters if layer_type(config) is None else parameters[layer_type(config)]
+    counts = [len(parameters.get(f"{name}_factor") or ()) for name in ("short", "long")]
+    if counts[0] != counts[1]:
+        raise InputError(
+            f"the configuration's RoPE has {counts[0]} numbers as short_factor and {counts[1]} as "
+            "long_factor; give each one for each pair."
+        )
+    return parameters
 
 
 def trained_length(config: PreTrainedConfig) -> int:
@@ -244,12 +264,18 @@ def forms(
         InputError: this architecture's configuration cannot express the attention factor.
     """
     factors = longrope(geometry, scaling, longer)
-    if hasattr(config, "original_max_position_embeddings"):
+    if _is_phi3(config):
         yield _phi3(config, factors, longer)
     # transformers 4 has one base for all layers
     elif scaling.stock and not (layer_type(config) and "rope_theta" in scaling.stock):
         yield scaling.stock
     yield factors
+
+
+def _is_phi3(config: PreTrainedConfig) -> bool:
+    """Whether a configuration's class has the original length beside the RoPE parameters, as Phi-3;
+    PhiMoE's only copies it there."""
+    return hasattr(type(config), "original_max_position_embeddings")
 
 
 def _phi3(config: PreTrainedConfig, factors: dict, longer: int) -> dict:
@@ -289,7 +315,7 @@ def scale_config(
     config.rope_parameters = (
         parameters if layers is None else {**config.rope_parameters, layers: parameters}
     )
-    if hasattr(config, "original_max_position_embeddings"):  # Phi-3, always of the type longrope
+    if hasattr(config, "original_max_position_embeddings"):  # of the type longrope
         config.original_max_position_embeddings = form["original_max_position_embeddings"]
     config.max_position_embeddings = round(geometry.context_length * factor)
     if (
@@ -339,9 +365,7 @@ def older_keys(config: PreTrainedConfig) -> dict:
     keys = {base: parameters.pop("rope_theta")}
     if (rotated := parameters.pop("partial_rotary_factor", 1.0)) != 1:
         keys[share] = rotated
-    if (
-        hasattr(config, "original_max_position_embeddings") and "short_factor" in parameters
-    ):  # Phi-3 takes no more
+    if _is_phi3(config) and "short_factor" in parameters:  # it takes no more
         parameters = {"type": "longrope"} | {
             key: parameters[key] for key in ("short_factor", "long_factor")
         }

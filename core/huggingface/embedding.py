@@ -26,6 +26,7 @@ from .configuration import (
     EXTENSION,
     forms,
     layer_type,
+    older_keys,
     rope_parameters,
     scale_config,
     text_config,
@@ -178,10 +179,13 @@ def _rebuilt(
     config: PreTrainedConfig, rotary: nn.Module, scaling: RopeScaling, longer: int
 ) -> nn.Module | None:
     """What an embedding's class makes of a configuration; None unless it computes what the method
-    decided."""
+    decided, also by the configuration as it is written and read again."""
+    kind = layer_type(config)
     try:
+        written = type(config).from_dict(config.to_dict() | older_keys(config))
+        read = _stock(rotary)(written)
         rebuilt = _stock(rotary)(config)
-        computed = _computes(rebuilt, layer_type(config), scaling, longer)
+        computed = all(_computes(each, kind, scaling, longer) for each in (read, rebuilt))
     except Exception:  # a class that does not know the form may raise anything
         return None
     return rebuilt if computed else None

@@ -33,11 +33,14 @@ _IN_WINDOWS = (
 )
 
 
-def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
+def skeleton(config: PreTrainedConfig, rotates: bool = True) -> PreTrainedModel:
     """A model built from a configuration, with weights that take no memory, and rotary embeddings
     with real frequencies.
 
     Its class is the one that the configuration names, else its causal language model's.
+
+    Args:
+        rotates: False builds a model without RoPE that can be extended, too, and no frequencies.
 
     Raises:
         InputError: no language model can be built from the configuration.
@@ -47,8 +50,9 @@ def skeleton(config: PreTrainedConfig) -> PreTrainedModel:
     try:
         cls = architecture if is_model else AutoModelForCausalLM._model_mapping[type(config)]
         model = weightless(cls, config)
-        parent, name, rotary = rotary_module(model)
-        setattr(parent, name, type(rotary)(rotary.config))
+        if rotates:
+            parent, name, rotary = rotary_module(model)
+            setattr(parent, name, type(rotary)(rotary.config))
     except InputError:
         raise
     # a contradictory configuration can make the model's class raise anything

@@ -31,6 +31,9 @@ LENGTHS = (
 
 _WHOLE = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 _LENGTH = Annotated[_WHOLE, Field(ge=1)]
+# a limit, which may be beyond all lengths: without one, tokenizers state 1e30
+_LIMIT = Annotated[int, Field(strict=True, ge=1)]
+_LIMIT_OF_TOKENS = Annotated[float, Field(strict=True, ge=1, multiple_of=1, allow_inf_nan=False)]
 _NUMBER = Annotated[float, Field(strict=True, ge=0, le=LARGEST)]
 # float32's largest is 3e38, and a pair that stands still is divided by 1e30
 _DIVISOR = Annotated[float, Field(strict=True, gt=0, le=1e38)]
@@ -60,7 +63,8 @@ _ROPE = {
     "original_max_position_embeddings": _LENGTH | None,
     "truncate": Truth,
 }
-_OF_LAYERS = dict.fromkeys(("full_attention", "sliding_attention"), having({}, _ROPE) | None)
+LAYERS = ("full_attention", "sliding_attention")  # types of layers, each with RoPE of its own
+_OF_LAYERS = dict.fromkeys(LAYERS, having({}, _ROPE) | None)
 
 # how this project extended a model: see core.huggingface.configuration
 _SCALED = create_model(
@@ -82,7 +86,7 @@ ROPE_EXTENSION = having(
 )
 
 _TEXT = {
-    **dict.fromkeys(LENGTHS, int | None),
+    **dict.fromkeys(LENGTHS, _LIMIT | None),
     **dict.fromkeys(
         ("max_position_embeddings", "original_max_position_embeddings"), _LENGTH | None
     ),
@@ -96,8 +100,9 @@ _TEXT = {
     **dict.fromkeys(("architectures", "layer_types"), list[str] | None),
     **dict.fromkeys(("dtype", "torch_dtype"), str | None),
     "rope_extension": ROPE_EXTENSION,
-    "num_hidden_layers": Annotated[int, Field(le=10_000)] | None,  # each of which is built
+    "num_hidden_layers": Annotated[_LENGTH, Field(le=10_000)] | None,  # each of which is built
     "sliding_window": _WHOLE | None,
+    "rotary_dim": _WHOLE | None,
     "eos_token_id": _IDS | None,
     "is_causal": Truth,
     "return_dict": Literal[True],
@@ -111,12 +116,13 @@ SCHEMAS = {
         {},
         {
             "eos_token_id": _IDS | None,
-            "max_length": int | None,
+            "max_length": _LIMIT | None,
+            "max_new_tokens": _LIMIT | None,
             "cache_implementation": str | None,
         },
     ),
     "tokenizer_config.json": having(
-        {}, _TOKENS | {"model_max_length": float | None, "tokenizer_class": str | None}
+        {}, _TOKENS | {"model_max_length": _LIMIT_OF_TOKENS | None, "tokenizer_class": str | None}
     ),
     "special_tokens_map.json": having({}, _TOKENS),
 }

@@ -39,7 +39,7 @@ from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import configuration, schema
-from core.huggingface.checkpoint import misfit, read_config, tensors
+from core.huggingface.checkpoint import check_fit, check_weights, misfit, read_config
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
@@ -189,12 +189,15 @@ class Checkpoint:
         self.check_access()
         if self.gguf_file:
             return AutoConfig.from_pretrained(self.source, gguf_file=self.gguf_file)
-        config = read_config(self._directory())
+        directory = self._directory()
+        config = read_config(directory)
         if not getattr(text_config(config), "rope_parameters", None):
             raise InputError(
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
                 f"a model with RoPE."
             )
+        if not self.on_hub:  # of the hub's, files may still be missing here
+            check_fit(directory, skeleton(config, rotates=False))
         return config
 
     def _directory(self) -> Path:
@@ -204,6 +207,12 @@ class Checkpoint:
             try:
                 return Path(cached_file(self.source, "config.json", **self.pin)).parent
             except Exception as error:  # a name that is none makes the libraries raise anything
+                if self.model:
+                    raise InputError(
+                        f"{self.name} is {self.source} on the Hugging Face hub, and nothing of it "
+                        f"can be read ({hub.reason(error)}); try again with a network, or give a "
+                        "directory that holds it."
+                    ) from error
                 raise InputError(
                     f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}; give a "
                     "directory with config.json and weights, a name on the Hugging Face hub, or "
@@ -469,7 +478,7 @@ class Checkpoint:
                 "config": config,
             }
         elif not self.on_hub:
-            tensors(Path(self.source))  # refuses what is no weights, as an export does
+            check_weights(Path(self.source))
         try:
             model, info = AutoModelForCausalLM.from_pretrained(
                 self.source,
@@ -490,7 +499,7 @@ class Checkpoint:
             )
             raise InputError(f"cannot load the weights of {self.name}: {reason}") from error
         # transformers fills missing weights with random numbers and only prints a table.
-        if wrong := misfit(info, "missing", "unexpected", "mismatched"):
+        if wrong := misfit(model, info):
             raise InputError(
                 f"the weights of {self.name} do not fit its configuration: {wrong}; "
                 "give a complete checkpoint of this architecture."

@@ -88,7 +88,12 @@ def of_weights(directory: Path) -> dict[str, str]:
     Of safetensors it is that of all tensors, whether they lie in one file or in shards.
     """
     found = weights(directory)
-    holders = {name: directory / file for file, held in found.items() for name in held}
+    holders = {
+        name: directory / file
+        for file, held in found.items()
+        for name in held
+        if file.suffix == ".safetensors"
+    }
     hashes = {"tensors": _tensors_hash(holders)} if holders else {}
     others = [file for file in found if file.suffix not in (".json", ".safetensors")]
     if not found:

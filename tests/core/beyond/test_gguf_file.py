@@ -18,11 +18,13 @@ GEOMETRY = RopeGeometry(head_dim=32, base=10000.0, context_length=128)
 TYPES = gguf.GGUFValueType
 
 
-def write(file, architecture="llama", alignment=None, more=(), tensors=()):
+def write(file, architecture="llama", alignment=None, more=(), tensors=(), kind=None):
     """A small file with a field of every type, and tensors of several, one of a length that needs
     padding."""
     writer = gguf.GGUFWriter(file, architecture)
     rng = np.random.default_rng(0)
+    if kind:
+        writer.add_type(kind)
     if alignment:
         writer.add_custom_alignment(alignment)
     for key, value in (
@@ -108,6 +110,7 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
         ),
         (TAKES_KEYS[0], {}, rope.PROPOSED, TAKES_KEYS[0]),
         ("unheard-of", {}, rope.PROPOSED, "unheard-of"),
+        ("llama", {"kind": "adapter"}, rope.PROPOSED, "a.gguf holds no model.*adapter"),
         ("llama", None, rope.PROPOSED, "a.gguf"),  # torn
     ],
 )

@@ -15,6 +15,7 @@ from core import rope
 from core.errors import InputError
 from core.extend import check_extension, extend, extend_checkpoint
 from core.huggingface.rotation import skeleton
+from experiments.kit.checkpoint import Checkpoint
 from tests.models import byte_tokenizer, random_model
 
 ARCHITECTURES = {
@@ -251,6 +252,38 @@ def wrapped(source):
     alone("model.safetensors", lambda file: save_file(renamed, file))(source)
 
 
+def rewritten(change):
+    """The same weights in one file but for what changes."""
+
+    def written(source):
+        tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
+        change(tensors)
+        alone("model.safetensors", lambda file: save_file(tensors, file))(source)
+
+    return written
+
+
+def with_biases(tensors):
+    name = "model.layers.0.self_attn.q_proj"
+    tensors[f"{name}.bias"] = torch.ones(len(tensors[f"{name}.weight"]))
+
+
+def tied(source):
+    edit(source, tie_word_embeddings=True)
+
+
+def pickled_with_a_bias(source):
+    tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
+    with_biases(tensors)
+    alone("pytorch_model.bin", lambda file: torch.save(tensors, file))(source)
+
+
+def tied_and_pickled(source):
+    tied(source)
+    tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
+    alone("pytorch_model.bin", lambda file: torch.save(tensors, file))(source)
+
+
 def moved(source):
     """An index that names a tensor in the other file."""
     weights = read(source, INDEX)["weight_map"]
@@ -296,6 +329,14 @@ BAD = {
         "1 missing, for example model.layers.0.self_attn.q_proj.weight",
     ),
     "another size": (lambda source: edit(source, intermediate_size=80), "3 mismatched"),
+    "biases that are not loaded": (
+        rewritten(with_biases),
+        "1 unexpected, for example .*q_proj.bias",
+    ),
+    "the same, pickled": (pickled_with_a_bias, "1 unexpected, for example .*q_proj.bias"),
+    "a layer fewer": (lambda source: edit(source, num_hidden_layers=2), "missing"),
+    "tied, and another head": (tied, "tie_word_embeddings"),
+    "the same, in one pickle": (tied_and_pickled, "tie_word_embeddings"),
 }
 
 
@@ -306,6 +347,28 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     with pytest.raises(InputError, match=says) as error:
         extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
     assert "\n" not in str(error.value) and os.listdir(tmp_path) == ["source"]
+    if kind not in ("dynamic", "own code"):  # which are evaluated as they are
+        with pytest.raises(InputError):
+            Checkpoint(str(source)).load()
+
+
+@pytest.mark.parametrize("kind", ["head", "no head", "pickled", "float32"])
+def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
+    model = random_model(num_hidden_layers=1, tie_word_embeddings=True, dtype=torch.bfloat16)
+    model.to(torch.bfloat16).save_pretrained(tmp_path / "source")
+    file = tmp_path / "source" / "model.safetensors"
+    tensors = load_file(file)
+    if kind != "no head":
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
+    if kind == "float32":
+        tensors["lm_head.weight"] = tensors["lm_head.weight"].float()
+    save_file(tensors, file)
+    if kind == "pickled":
+        file.unlink()
+        torch.save(tensors, tmp_path / "source" / "pytorch_model.bin")
+    extended = extend_checkpoint(tmp_path / "source", tmp_path / "out", rope.BASELINE, 2)
+    loaded = Checkpoint(str(extended)).load()
+    assert loaded.lm_head.weight is loaded.model.embed_tokens.weight
 
 
 SCALED = {"attention_factor": 1.0, "rope_type": "linear"}

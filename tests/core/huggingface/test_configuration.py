@@ -60,6 +60,49 @@ def test_rope_that_is_stated_twice_and_differently_is_refused(tmp_path, architec
     assert not (tmp_path / "out").exists()
 
 
+def stating(**rope):
+    return {"rope_parameters": {"rope_theta": 1e4, **rope}}
+
+
+SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": L // 2}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more", "says"),
+    [
+        *[
+            ("LlamaConfig", stating(**rope), "original_max_position_embeddings")
+            for rope in ({"rope_type": "yarn", "factor": 4.0}, LISTS, LLAMA3)
+        ],
+        ("LlamaConfig", {"rope_scaling": {"type": "yarn", "factor": 4.0}}, "rope_scaling"),
+        ("Phi3Config", stating(**LISTS), "original_max_position_embeddings"),
+        ("LlamaConfig", stating(**SEVEN), "8 numbers as short_factor and 7"),
+        ("MiniMaxConfig", {"rotary_dim": 8}, "8 rotated dimensions.*turns 16"),
+        ("LlamaConfig", {"partial_rotary_factor": 0.5}, "8 rotated dimensions.*turns 16"),
+    ],
+)
+def test_rope_that_readers_would_take_differently_is_refused(tmp_path, architecture, more, says):
+    source = saved(tmp_path / "model", architecture, more)
+    if architecture == "Phi3Config":  # its class would take 4096
+        file = source / "config.json"
+        content = json.loads(file.read_text())
+        del content["original_max_position_embeddings"]
+        file.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=says):
+        read_config(source)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "options"),
+    [("MiniMaxM2Config", {"head_dim": 16}), ("StableLmConfig", {}), ("Phi3Config", {})],
+)
+def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture, options):
+    more = {"rotary_dim": 8} if architecture == "MiniMaxM2Config" else {}
+    share = {} if more else {"partial_rotary_factor": 0.5}
+    config = read_config(saved(tmp_path / "model", architecture, more, **options, **share))
+    assert config_geometry(config).head_dim == 8
+
+
 @pytest.mark.parametrize(
     ("architecture", "more"),
     [

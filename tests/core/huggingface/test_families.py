@@ -48,6 +48,7 @@ FAMILIES = {
     "LlamaConfig": {},
     "MixtralConfig": {"num_local_experts": 2},  # its head_dim defaults to None
     "Phi3Config": {"partial_rotary_factor": 0.5, "sliding_window": None},
+    "PhimoeConfig": {"num_local_experts": 2},  # takes no type without mscales
     "Qwen3Config": {"head_dim": 32},
     "SmolLM3Config": {"no_rope_layers": [1, 0]},
     "StableLmConfig": {},
@@ -92,6 +93,9 @@ def by_hand(model, method):
             scaling = scale(RopeGeometry(2 * buffer.numel(), base, L), method, 2)
             buffer.copy_(torch.from_numpy(scaling.inv_freq))
             setattr(module, f"{kind}attention_scaling", scaling.attention_factor)
+            # PhiMoE's class computes both in each pass
+            given = (buffer, scaling.attention_factor)
+            module.rope_init_fn = lambda *_, given=given: given
     return model
 
 
