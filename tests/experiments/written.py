@@ -1,6 +1,7 @@
-"""What an experiment on one model has written below a folder of results."""
+"""What an experiment on one model has written below a folder of results, and command lines."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.kit import records
@@ -30,6 +31,17 @@ def journal(results: Path) -> dict:
     values = {key: entry["value"] for key, entry, _ in map(json.loads, lines)}
     assert len(values) == len(lines)
     return values
+
+
+def changed(usual: Iterable, more: Iterable) -> list[str]:
+    """The words of a usual command line, in which options are changed or added."""
+    options: dict[str, list[str]] = {}
+    for word in map(str, [*usual, *more]):
+        if word.startswith("--"):
+            options[word] = values = []
+        else:
+            values.append(word)
+    return [word for option, values in options.items() for word in (option, *values)]
 
 
 def edit(file: Path, **changes) -> None:

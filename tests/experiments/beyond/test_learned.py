@@ -14,6 +14,7 @@ from experiments.beyond.learning_loop import LEAST, PATIENCE, is_flat
 from experiments.kit import records, texts
 from experiments.kit.checkpoint import Checkpoint
 from tests import processes
+from tests.experiments.written import changed
 from tests.models import byte_tokenizer, checkpoint
 
 L = 64
@@ -34,7 +35,8 @@ def inputs(tmp_path_factory):
 
 def line(inputs, out, *more):
     read = ("--corpus", inputs / "data", "--texts", inputs / "held.txt")
-    return "--model", inputs / "model", *read, *QUICK, "--results", out / "results", *more
+    usual = "--model", inputs / "model", *read, *QUICK, "--results", out / "results"
+    return changed(usual, more)
 
 
 def record(out, name=f"from={BASELINE}_s=2_seed=0"):
@@ -89,13 +91,8 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
     ],
 )
 def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_path, call):
-    option, value = (str(word).format(data=inputs / "data") for word in more)
-    given = [*map(str, line(inputs, tmp_path))]
-    if option in given:
-        given[given.index(option) + 1] = value
-    else:
-        given += [option, value]
-    status, _, error = call("learned", *given)
+    more = [str(value).format(data=inputs / "data") for value in more]
+    status, _, error = call("learned", *line(inputs, tmp_path, *more))
     assert status == 2 and reason in error and "Traceback" not in error
     assert not list(tmp_path.rglob("learned/*.json"))
 

@@ -8,6 +8,7 @@ import pytest
 from experiments.base_models.model import Training
 from experiments.finetune import FineTune
 from experiments.kit import processes
+from tests.experiments.written import changed
 from tests.models import checkpoint
 
 
@@ -56,7 +57,7 @@ def command(base, books, tmp_path, monkeypatch):
     )
 
     def arguments(*more):
-        return [*usual.split(), *map(str, more)]
+        return changed(usual.split(), more)
 
     return arguments
 
