@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from core import files, rope
-from core.discovery import later
 from core.errors import InputError
 from eval import special_tokens
 from experiments import base_models, suites
@@ -26,8 +25,6 @@ from experiments.suites import suite
 
 if TYPE_CHECKING:
     from experiments.kit.checkpoint import Checkpoint
-
-checkpoint = later("experiments.kit.checkpoint")
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
@@ -87,8 +84,11 @@ class Command:
             sys.exit(0)
         if "method" in arguments:
             command_line.check_method(arguments)
+
+        from experiments.kit.checkpoint import Checkpoint  # with torch, which --help does without
+
         as_it_is = not getattr(arguments, "method", None)
-        base = checkpoint.Checkpoint(arguments.model, as_it_is, arguments.results)
+        base = Checkpoint(arguments.model, as_it_is, arguments.results)
         command = cls(arguments, base)
         if "factor" in stated and base.extension and arguments.factor != command.factor:
             raise InputError(

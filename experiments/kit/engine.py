@@ -1,4 +1,7 @@
-"""What computes: this process, unless an experiment has a server do it."""
+"""What computes: this process, unless an experiment has a server do it.
+
+What imports torch is imported where it is needed, so that --help comes at once.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,11 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from core.discovery import later
-
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from eval import Request
     from experiments.kit.command import Command
-
-extend = later("core.extend")
-generation = later("eval.generation")
 
 
 class Engine:
@@ -53,8 +51,10 @@ class Engine:
 
     def model(self, method: str | None, options: dict) -> Any:
         """The model with a method applied; without one, and if it is extended already, as it is."""
+        from core.extend import extend
+
         if method is not None and not self.base.extension:
-            extend.extend(self._loaded, method, self.factor, **options)
+            extend(self._loaded, method, self.factor, **options)
         return self._loaded
 
     def check_length(self, tokens: int, stated: int) -> None:
@@ -67,4 +67,6 @@ class Engine:
 
     def generate(self, model: Any, requests: list[Request]) -> Iterator[tuple[str, list[int]]]:
         """The key of each prompt and the tokens that continue it."""
-        return generation.generate(model, requests)
+        from eval.generation import generate
+
+        return generate(model, requests)
