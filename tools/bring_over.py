@@ -4,7 +4,8 @@ form.
     python -m tools.bring_over results checkpoints
 
 Until November 2026 both were flat: what stood before "identity" was the run, and all else stood
-beside it. Now a record is "run", "identity", "scores" and "environment". No number changes.
+beside it. Now a record is "run", "identity", "scores" and "environment". Until then, too, a
+training.json had no hash of what it states. No number changes.
 """
 
 from __future__ import annotations
