@@ -120,12 +120,18 @@ class PackedSequences:
     Attributes:
         facts: the source, its books with their hashes and numbers of sequences, and the SHA-256 of
             all tokens.
+
+    Raises:
+        InputError: a file in the directory is not what was written there.
     """
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
-        self.facts = files.read_json(
-            directory / "data.json", "remove its directory; it will be made again"
-        )
+        again = f"remove {directory}; it will be made again"
+        self.facts = files.read_json(directory / "data.json", again)
+        content = self.facts.pop("content", None)
+        tokens = files.sha256(directory / "tokens.bin")
+        if content != identity(**self.facts) or self.facts["sha256"] != tokens:
+            raise InputError(f"{directory} is not what was written there; {again}.")
         shape = self.facts["sequences"], self.facts["length"]
         self._tokens = np.memmap(
             directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape
@@ -204,6 +210,7 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
         "bos": list(wanted.bos),
         "per_book": wanted.per_book,
         "control_tokens": "characters",
+        "hashed": True,  # what is written there, as it was not by older versions
     }
     directory = cache / identity(**what)
 
@@ -272,7 +279,7 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
         "sha256": files.sha256(folder / "tokens.bin"),
         "books": stated,
     }
-    files.write_json(folder / "data.json", facts)
+    files.write_json(folder / "data.json", facts | {"content": identity(**facts)})
 
 
 def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[int]]]:

@@ -1,5 +1,6 @@
 """Training text: where it comes from, how it is cut, in what order it comes back."""
 
+import json
 import random
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from core.errors import InputError
 from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training.corpus import Wanted, books, pack
+from tests.changes import changes
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
@@ -113,6 +115,22 @@ def refusal(*arguments, **options):
         packed(*arguments, **options)
     assert not list(arguments[1].glob("cache/*"))
     return str(error.value)
+
+
+def test_sequences_that_were_changed_are_refused(folder, tmp_path):
+    whole = packed(folder, tmp_path).facts
+    (tokens,) = tmp_path.rglob("tokens.bin")
+    facts = tokens.with_name("data.json")
+    written = facts.read_text()
+    for _, _, other in changes(json.loads(written)):
+        facts.write_text(json.dumps(other))
+        with pytest.raises(InputError, match=str(tokens.parent)):
+            packed(folder, tmp_path)
+    facts.write_text(written)
+    assert packed(folder, tmp_path).facts == whole
+    tokens.write_bytes(tokens.read_bytes()[:-1] + b"\1")
+    with pytest.raises(InputError, match=str(tokens.parent)):
+        packed(folder, tmp_path)
 
 
 def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
