@@ -199,3 +199,12 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, chang
     assert sentence in err
     assert len(err.strip().splitlines()) == 1
     assert not list(tmp_path.glob("out*"))
+
+
+def test_a_class_that_cannot_recompute_activations_is_refused(finetuned, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.LlamaForCausalLM.supports_gradient_checkpointing", False)
+    status, _, err = finetuned("--steps", 1, "--checkpointing")
+    assert status == 2
+    assert "--no-checkpointing" in err
+    assert not list(tmp_path.glob("out*"))
+    assert finetuned("--steps", 1, "--no-checkpointing")[0] == 0
