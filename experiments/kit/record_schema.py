@@ -85,7 +85,7 @@ def of(experiment: str) -> Schema:
         "identity": Text,
         "sha256": Text,
         "scores": having(_SCORES.get(experiment, {})),
-        "environment": having({"seconds": Number}),
+        "environment": having({"seconds": Annotated[Number, Field(ge=0)]}),
     }
     beside = {
         "base": dict[str, Text],

@@ -88,6 +88,6 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
         f"{tokens(results.context_length)} to {tokens(round(results.context_length * factor))}"
     )
     return (
-        f"{results.title}, s = {factor:g}, {lengths}, {state}, {first.run['keys']} keys in each of "
-        f"{books}"
+        f"{results.title}, s = {factor:g}, {lengths}, {state}, {first.run['dtype']}, "
+        f"{first.run['keys']} keys in each of {books}"
     )
