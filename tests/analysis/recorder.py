@@ -134,7 +134,7 @@ class Recorder:
         keys = [{"place": 0, "distance": at, "nats": each, "found": True} for at, each in places]
         edges = [{"start": 0, "nats": nats}, {"start": LENGTH, "nats": nats}]
         found = {"keys": {"A Book": keys}, "ranges": edges}
-        add("needles", found, data={"A Book": "hash"}, length=far, keys=2)
+        add("needles", found, data={"A Book": "hash"}, length=far, keys=2, dtype="float32")
         losses = {length: {"A Book": nats} for length in (LENGTH, far)}
         add("perplexity", **on_texts(losses, stride=[LENGTH // 2, LENGTH]))
         found = score(50 + better)

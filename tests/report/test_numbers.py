@@ -351,6 +351,25 @@ def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
         assert cells[3] == f"**{outcome_of_keys(low, high, *names)}**"
 
 
+def test_what_half_precision_changes_of_keys():
+    """On two books, minus the same in float32."""
+    needles = RESULTS / "smollm2/beyond/needles"
+    half, full = (
+        json.loads((needles / f"yarn_s=2_books={count}.json").read_text()) for count in (20, 2)
+    )
+    assert (half["run"]["dtype"], full["run"]["dtype"]) == ("bfloat16", "float32")
+    page = (RESULTS / "smollm2/beyond/README.md").read_text()
+    printed = numbers(page.partition("It was bfloat16:")[2].partition(", so a single")[0])
+    sides = []
+    for place in (BEYOND, WITHIN):
+        for book, keys in full["scores"]["keys"].items():
+            others = half["scores"]["keys"][book]
+            side = [(key["distance"] > 8192) == bool(place) for key in keys]
+            gaps = [other["nats"] - key["nats"] for other, key in zip(others, keys)]
+            sides.append(np.array(gaps)[side].mean())
+    assert printed == pytest.approx(sides, abs=0.0051)
+
+
 def test_outcomes_are_those_of_the_table_of_claims(readme, claims):
     table = claims.reset_index()
     titles = {
