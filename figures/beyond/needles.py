@@ -28,7 +28,7 @@ def needles(results: Results) -> Figure:
     pre-training. “Last” reads the last L tokens alone and can only guess beyond. What costs more
     than a guess says another number. The table of keys has all settings, with intervals.
 
-    A panel for each set of records that can be compared.
+    A panel for each set of records that can be compared, and none for one alone if there are more.
 
     Raises:
         NotMeasured: there is no record.
@@ -39,12 +39,13 @@ def needles(results: Results) -> Figure:
         for factor in keys.measured_factors(results)
         for rows in keys.sets(results, factor)
     ]
+    shown = [each for each in shown if len(each[0].rows) > 1] or shown
     chosen = [_chosen(results, rows, factor) for rows, factor in shown]
     drawn = style.styles(row.setting for rows in chosen for row in rows)
     columns = min(COLUMNS, len(shown))
     lines = -(-len(shown) // columns)
     size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.4 * lines)
-    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True)
+    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
     for axes in grid.ravel()[len(shown) :]:
         axes.set_axis_off()
     for axes, rows, (compared, factor) in zip(grid.ravel(), chosen, shown):

@@ -45,7 +45,8 @@ def needles(results: Results) -> Table:
 
 def _block(results: Results, compared: Comparison, factor: float) -> Block:
     baseline = compared.find(rope.BASELINE, {})
-    there = [where for where in SIDES if where in keys.sides(compared.first)]
+    several = len(compared.rows) > 1
+    there = [where for where in SIDES if several and where in keys.sides(compared.first)]
     least = {where: min(keys.level(row, where).mean for row in compared.rows) for where in there}
     lines = []
     for row in compared.rows:

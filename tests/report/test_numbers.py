@@ -315,7 +315,7 @@ BARE_YARN = "yarn_attention-factor=1.0_s=2"
             ("DPRoPE's pairs", "YaRN's pairs"),
         ),
         (
-            "the same, both without one",
+            "the same, both without one (not planned)",
             PAPERS,
             BARE_YARN,
             ("DPRoPE's pairs", "YaRN's pairs"),
