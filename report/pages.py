@@ -143,8 +143,13 @@ def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
             one["verdict"].removesuffix(" here"), []
         )
         if one["measured"]:
-            words = [states.get(one["telling"].state, ""), one["by"] and f"by {one['by']}"]
-            stated = ", ".join(filter(None, words))
+            deciding = {
+                each.by: states.get(each.state, "")
+                for each in reversed(one["statements"])
+                if each.verdict == one["verdict"]
+            }
+            words = [f"{state} by {by}" if by else state for by, state in deciding.items()]
+            stated = " and ".join(filter(None, reversed(words)))
             models.append(f"{one['name']} ({stated})" if stated else one["name"])
     return by_claim
 
