@@ -1,9 +1,10 @@
-"""The wheel's packages: package/ as `dprope`, and in it core/, eval/ and experiments/. The rest is
-in pyproject.toml."""
+"""The wheel's packages: package/ as `dprope`, and in it core/, eval/, records/ and experiments/.
+
+The rest is in pyproject.toml."""
 
 from setuptools import find_packages, setup
 
-PARTS = "core", "eval", "experiments"
+PARTS = "core", "eval", "records", "experiments"
 
 setup(
     package_dir={"dprope": "package", **{f"dprope.{part}": part for part in PARTS}},

@@ -16,7 +16,7 @@ from core import PROPOSED
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from experiments import suites
-from experiments.kit.records import RESULTS, fingerprint, has
+from records import RESULTS, has, of_scaling
 
 Metrics = Callable[[Record], Scores]
 
@@ -121,7 +121,7 @@ def comparisons(
 def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
     """Refuses a record that states the frequencies of another formula than its method has now."""
     stated = record.run.get("scaling")
-    now = stated and geometry and _fingerprint(Setting.of(record.run), geometry)
+    now = stated and geometry and _identity(Setting.of(record.run), geometry)
     if now and now != stated:
         raise InputError(
             f"{record.path} was measured with another formula of {record.run['method']!r} than it "
@@ -130,10 +130,10 @@ def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
 
 
 @functools.cache
-def _fingerprint(setting: Setting, geometry: RopeGeometry) -> str | None:
+def _identity(setting: Setting, geometry: RopeGeometry) -> str | None:
     """What two settings that make the same model have in common; None if the input decides it."""
     scaling = setting.scaling(geometry)
-    return None if scaling is None else fingerprint(scaling)
+    return None if scaling is None else of_scaling(scaling)
 
 
 def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:
@@ -226,11 +226,11 @@ def _ablation(
     family = families[largest]
     geometry = results.geometry
     alike = [row for row in reversed(rows) if row.setting.factor == factor]
-    measured = {_fingerprint(row.setting, geometry): row.runs for row in alike}
+    measured = {_identity(row.setting, geometry): row.runs for row in alike}
     measured.pop(None, None)
     for value in _asked(results.name, option) - family.keys():
         setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
-        if runs := measured.get(_fingerprint(setting, geometry)):
+        if runs := measured.get(_identity(setting, geometry)):
             family[value] = Row(setting, runs)
     # Keep the seeds that all values have: for another table, one value may have been trained with
     # more.

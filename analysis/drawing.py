@@ -16,11 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import records
 from analysis import results
 from analysis.results import NotMeasured, Results
 from core.errors import InputError, check_choice
-from experiments.kit import command_line, records
-from experiments.kit.records import BEYOND, ROOT
+from experiments.kit import command_line
+from records import BEYOND, ROOT
 
 Drawn = tuple[list[Path], str]  # the files of one of them, and what a terminal shows of it
 

@@ -17,7 +17,7 @@ from analysis.scores import Score
 from analysis.settings import methods, tokens
 from core import ORIGINAL, PROPOSED
 from core.geometry import RopeGeometry
-from experiments.kit.records import RESULTS
+from records import RESULTS
 
 # A table's column of numbers, and the column that says what they measure.
 _METRICS = {

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+import records
 from core.discovery import later
 from core.errors import InputError, meant
 from core.geometry import RopeGeometry
-from experiments.kit import records
-from experiments.kit.records import BEYOND, MODEL, OWN, RESULTS
+from records import BEYOND, MODEL, OWN, RESULTS
 
 checkpoint = later("experiments.kit.checkpoint")
 
@@ -22,7 +22,7 @@ class NotMeasured(InputError):
 
 @dataclass(frozen=True)
 class Record:
-    """A record, see :mod:`experiments.kit.records`.
+    """A record, see :mod:`records`.
 
     Attributes:
         path: of its file.

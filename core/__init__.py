@@ -10,3 +10,4 @@ TIME_REFERENCE = "pi"  # times are given relative to its time
 BASELINE = "yarn"  # differences are taken from its scores
 PROPOSED = "dprope"  # the paper's own method
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
+CLEX_FILE = "clex.safetensors"  # the learned part of a CLEX checkpoint, beside its weights

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
+import records
 from core import rope
 from core.discovery import later
 from core.errors import InputError, check_choice
@@ -24,7 +25,7 @@ from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from experiments import base_models
 from experiments.base_models.model import BaseModel, papers_n_hat
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, texts
 from experiments.suites.suite import Setting, flags
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
         if wanted and method not in wanted:
             continue
         reason = None
-        made = records.fingerprint(rope.scale(geometry, method, factor, **options))
+        made = records.of_scaling(rope.scale(geometry, method, factor, **options))
         if made in settings:
             reason = f"it makes the same model as {as_typed(*settings[made])}"
         else:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import records
 from core import rope
 from core.angles import angle_distribution
 from core.discovery import later
@@ -31,7 +32,7 @@ from core.geometry import RopeGeometry
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, records
+from experiments.kit import command_line, printing
 
 
 class Convention(NamedTuple):
@@ -171,7 +172,7 @@ def main() -> None:
             averages = [f"{each.average:8.2f}" for each in counted]
             paper = "" if options else printed.get((method, factor), "")
             rows.append([str(counted[0].interpolated), *averages, str(paper), name])
-        lines += ["", *records.aligned(rows)]
+        lines += ["", *printing.aligned(rows)]
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 

@@ -24,11 +24,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import records
 from core import files, rope
 from core.discovery import later
 from core.errors import InputError
 from experiments.base_models.model import Training
-from experiments.kit import command_line, processes, records, texts
+from experiments.kit import command_line, processes, texts
 from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, two_or_more
 
@@ -144,7 +145,7 @@ class FineTune(Command):
         output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
         file = records.path(self.results, self.base.folder, self.name, name)
         is_recorded = records.is_done(file, facts, given.replace)
-        records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
+        self.check_model()
         if output.is_done:
             print(f"done already: {output.path}")
         else:
@@ -293,7 +294,7 @@ def settings_of_run(
             for name, value in configuration.items()
             if name.endswith(identity.DROPOUT) and value
         },
-        **records.computed(command.base.geometry, method, command.factor, options),
+        **records.of_method(command.base.geometry, method, command.factor, options),
         **texts.bos_for_record(command.bos),
     }
     return json.loads(json.dumps(facts, default=str))

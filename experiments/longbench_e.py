@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eval import Request, hub, longbench
-from experiments.kit import command_line, records
+from experiments.kit import command_line, printing
 from experiments.kit.command_line import (
     count,
     count_or_all,
@@ -73,7 +73,7 @@ class LongBenchE(Generation):
         settings = {
             "tasks": [task for task in longbench.TASKS if task in given.tasks],
             "window": None if given.window == default else given.window,
-            **records.benchmark(self.benchmark),
+            **self.imitated,
         }
         if given.margin != longbench.MARGIN or given.new_tokens:  # they differ from the benchmark's
             settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
@@ -115,7 +115,7 @@ class LongBenchE(Generation):
         return longbench.aggregate(rows)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return records.rows(scores["buckets"] | scores["averages"])
+        return printing.rows(scores["buckets"] | scores["averages"])
 
 
 main = LongBenchE.main

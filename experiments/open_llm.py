@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import records
 from core.discovery import later
 from core.errors import check_choice
 from eval import hub
 from eval.open_llm_files import TASKS
-from experiments.kit import command_line, records
+from experiments.kit import command_line, printing
 from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment, Prepared
 
@@ -76,7 +77,7 @@ class OpenLLM(Experiment):
             }
             if self.benchmark is None:
                 data[task]["revision"] = hub.REVISIONS[TASKS[task].hub]
-        settings = records.benchmark(self.benchmark)
+        settings = self.imitated
         if any(self._shots(task) < TASKS[task].shots for task in given.tasks):
             settings["shots"] = given.shots
         return Prepared(samples, settings, data)
@@ -116,7 +117,7 @@ class OpenLLM(Experiment):
         return min(self.arguments.shots, TASKS[task].shots)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return records.rows(scores["tasks"])
+        return printing.rows(scores["tasks"])
 
 
 main = OpenLLM.main

@@ -38,11 +38,13 @@ from types import ModuleType
 
 from tqdm import tqdm
 
+import records
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel, papers_n_hat
-from experiments.kit import command_line, processes, records, texts
+from experiments.kit import command_line, processes, texts
+from experiments.kit.command import check_owner
 from experiments.kit.command_line import SKIPPED, existing_directory, option
 from experiments.suites.suite import Chain, Suite, chains_of
 
@@ -76,6 +78,7 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         from experiments.kit.checkpoint import Checkpoint
 
         facts = Checkpoint(suite.own_checkpoint).facts(*suite.model.factors)
+        check_owner(suite.results, suite.name)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     if arguments.chain is None:
         _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))

@@ -13,10 +13,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
+import records
 from core import files
 from core.errors import check_choice
 from eval import Request, ruler
-from experiments.kit import command_line, records
+from experiments.kit import command_line, printing
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
@@ -104,7 +105,7 @@ class Ruler(Generation):
         return ruler.aggregate(rows)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return records.rows(scores["lengths"] | {"average": scores["average"]})
+        return printing.rows(scores["lengths"] | {"average": scores["average"]})
 
 
 main = Ruler.main

@@ -25,10 +25,11 @@ import numpy as np
 from scipy.stats import quantile_test
 from tqdm import tqdm
 
+import records
 from core import files, rope
 from core.discovery import later
 from core.errors import InputError
-from experiments.kit import command_line, records
+from experiments.kit import command_line
 from experiments.kit.command import ALL, Command
 from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.engine import Engine
@@ -102,7 +103,7 @@ class TimeCost(Command):
         }
         geometry = self.base.geometry
         run["computed"] = {
-            name: records.computed(geometry, method, self.factor, options)
+            name: records.of_method(geometry, method, self.factor, options)
             for name, (method, options) in compared.items()
         }
         file = self.to_measure(run, f"s={self.factor:g}")

@@ -18,8 +18,9 @@ import shlex
 import sys
 from pathlib import Path
 
+import records
 from core.errors import InputError
-from experiments.kit import command_line, records
+from experiments.kit import command_line
 
 # What is measured anew; what is beyond the paper is left out where it is not there.
 MEASURED = (

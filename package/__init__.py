@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 
 def main() -> None:
     """The command `dprope`, which hands over to a script of experiments/."""
-    # The scripts import core, eval and experiments, which lie in one folder.
+    # The scripts import core, eval, records and experiments, which lie in one folder.
     core = importlib.import_module(f"{__name__}.core")
     sys.path.insert(0, str(Path(core.__file__).parents[1]))
     command_line = importlib.import_module("experiments.kit.command_line")

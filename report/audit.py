@@ -21,7 +21,7 @@ from analysis import published
 from analysis.scores import number
 from core import files, rope
 from experiments.kit import command_line
-from experiments.kit.records import ROOT
+from records import ROOT
 from tables.kit import latex, markdown
 from tables.kit.table import Block, Cell, Table
 

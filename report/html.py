@@ -26,7 +26,7 @@ from analysis.results import root
 from core import files
 from core.errors import InputError
 from experiments.kit import command_line
-from experiments.kit.records import RESULTS, ROOT
+from records import RESULTS, ROOT
 from report.pages import anchor, pages
 
 _HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ from analysis.scores import Score, number, spread
 from analysis.settings import Setting, tokens
 from core import rope
 from core.errors import InputError
-from experiments.kit.records import RESULTS
+from records import RESULTS
 from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn
 from tables.kit import markdown

@@ -23,7 +23,7 @@ from analysis.results import Results
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
-from experiments.kit.records import BEYOND, RESULTS, ROOT
+from records import BEYOND, RESULTS, ROOT
 from report import all_results, audit, claims_page, paper_and_code
 from report.model_view import FILTERS, View, holds
 from tables.kit import markdown

@@ -20,7 +20,8 @@ hypothesis.settings.load_profile("project")
 def call(monkeypatch, capsys):
     """call("extend --method pi", "--model", …) -> (exit status, stdout, stderr) of a script in
     experiments/, or of any module."""
-    from experiments.kit import command_line, records
+    import records
+    from experiments.kit import command_line
 
     def run(line, *arguments):
         name, *words = line.split()

@@ -83,7 +83,7 @@ def checkpoint(directory, tokenizer=None, **overrides):
 def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint;
     return it."""
-    from experiments.kit import records
+    import records
     from experiments.kit.identity import of_weights
     from experiments.training import state
 

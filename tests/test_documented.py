@@ -14,11 +14,11 @@ import sys
 import pytest
 from markdown_it import MarkdownIt
 
-from experiments.kit.records import ROOT
+from records import ROOT
 from tests.models import checkpoint
 from tests.processes import fork, wait
 
-PROJECT = {"core", "eval", "experiments", "analysis", "tables", "figures", "report"}
+PROJECT = {"core", "eval", "records", "experiments", "analysis", "tables", "figures", "report"}
 COMMANDS = (
     "experiments.extend --model tiny --method linear-ramp --start 4",
     "tables disturbance --model tiny",

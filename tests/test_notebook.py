@@ -11,7 +11,7 @@ import io
 import json
 import os
 
-from experiments.kit.records import ROOT
+from records import ROOT
 
 NOTEBOOK = ROOT / "examples" / "extend.ipynb"
 

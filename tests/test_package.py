@@ -13,12 +13,12 @@ import pytest
 from packaging.requirements import Requirement
 
 from core import rope
-from experiments.kit.records import ROOT
+from records import ROOT
 from tests.models import checkpoint
 from tests.test_documented import outcome
 from tests.test_project import imported
 
-PARTS = "core", "eval", "experiments"
+PARTS = "core", "eval", "records", "experiments"
 # A random Llama is extended, exported and loaded again.
 LIBRARY = """
 import pydoc
@@ -43,7 +43,7 @@ with torch.inference_mode():
         assert torch.equal(loaded(ids).logits, wanted), directory
 assert dprope.__file__.startswith(sys.path[0])
 loaded = {name.partition(".")[0] for name in sys.modules}
-assert not loaded & {"core", "eval", "experiments", "analysis"}
+assert not loaded & {"core", "eval", "records", "experiments", "analysis"}
 shown = pydoc.plain(pydoc.render_doc(dprope))
 assert all(f"{name}(" in shown for name in ("export", "extend", "extend_checkpoint", "methods"))
 """

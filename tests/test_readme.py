@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from analysis import drawing
-from experiments.kit.records import ROOT
+from records import ROOT
 from report.pages import anchor
 
 FOLDERS = ("experiments", "models", "results")

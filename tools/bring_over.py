@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import records
 from core import files
-from experiments.kit import records
 from experiments.training import state
 
 # What stands beside the scores, and how the machine that measured is described.

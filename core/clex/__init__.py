@@ -28,7 +28,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from .. import files
+from .. import CLEX_FILE, files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import EXTENSION, text_config
@@ -36,7 +36,6 @@ from ..huggingface.embedding import apply_scaling, rope_geometry
 from ..huggingface.rotation import rotary_module
 from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draw, cos_sin
 
-FILE = "clex.safetensors"
 _TRAIN = "train them with `python -m experiments.finetune --model MODEL --method clex`"
 
 
@@ -88,7 +87,7 @@ def remove(model: nn.Module) -> None:
 def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
     """Make the scale of a loaded export follow the input's length again, if CLEX weights lie in its
     directory."""
-    if (Path(directory) / FILE).is_file():
+    if (Path(directory) / CLEX_FILE).is_file():
         geometry = rope_geometry(model)
         longer = text_config(model.config).max_position_embeddings
         install(model, geometry, longer / geometry.context_length, weights=directory)
@@ -207,7 +206,7 @@ def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     # should be equal files.
     trained_for = {"max_factor": MAX_FACTOR, "geometry": rotary.geometry.to_dict()}
     return files.write(
-        Path(directory) / FILE,
+        Path(directory) / CLEX_FILE,
         safetensors.torch.save(tensors, {"trained_for": json.dumps(trained_for)}),
     )
 
@@ -219,7 +218,7 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
         InputError: there is no file, :func:`save` did not write it, or it was trained for another
             geometry.
     """
-    file = Path(weights) / FILE if Path(weights).is_dir() else Path(weights)
+    file = Path(weights) / CLEX_FILE if Path(weights).is_dir() else Path(weights)
     if not file.is_file():
         raise InputError(f"no CLEX weights at {file}; {_TRAIN}.")
     try:

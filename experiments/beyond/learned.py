@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+import records
 from core import rope
 from core.discovery import later
 from core.errors import InputError
@@ -30,11 +31,11 @@ from core.geometry import RopeScaling
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, printing, texts
 from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.engine import Engine
-from experiments.kit.journal import Journal
+from records.journal import Journal
 
 training_text = later("experiments.training.corpus")
 
@@ -106,7 +107,7 @@ class Learned(Command):
             "seed": given.seed,
             "length": length,
             "model": self.base.provenance,
-            **records.computed(self.base.geometry, method, self.factor, {}),
+            **records.of_method(self.base.geometry, method, self.factor, {}),
             "dtype": engine.dtype,
             "data": training_text.content(given.corpus),
             "held_out": {
@@ -173,7 +174,7 @@ class Learned(Command):
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """The losses of the held-out text at the end."""
-        return records.rows(scores["curve"][-1])
+        return printing.rows(scores["curve"][-1])
 
 
 main = Learned.main

@@ -27,7 +27,7 @@ from core.rope import ORIGINAL
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
 from experiments.kit import texts
-from experiments.kit.journal import Journal
+from records.journal import Journal
 
 if TYPE_CHECKING:
     from torch import Tensor

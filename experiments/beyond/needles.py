@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import records
 from core.discovery import later
 from core.errors import InputError
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, texts
 from experiments.kit.command_line import option, two_or_more
 from experiments.kit.experiment import Experiment, Prepared
 

@@ -32,6 +32,7 @@ from transformers import (
 )
 from transformers.utils import cached_file
 
+import records
 from core import clex, files, rope
 from core.discovery import later
 from core.errors import InputError, in_one_line, meant
@@ -47,7 +48,7 @@ from eval import hub, special_tokens
 from eval.generation import model_stops
 from experiments import base_models
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, identity, records
+from experiments.kit import command_line, identity
 from experiments.kit.processes import device
 
 state = later("experiments.training.state")

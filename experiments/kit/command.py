@@ -15,12 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import records
 from core import files, rope
 from core.errors import InputError
 from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, processes, records
+from experiments.kit import command_line, printing, processes
 from experiments.suites import suite
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Command:
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """What the script prints of a record: by default every mean, with its interval."""
-        return records.rows(scores)
+        return printing.rows(scores)
 
     # The command line.
 
@@ -170,6 +171,11 @@ class Command:
                 "part of it; give another --results, such as a copy of it."
             )
 
+    def check_model(self) -> None:
+        """Refuse a folder that holds records of other models."""
+        check_owner(self.results, self.base.folder)
+        records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
+
     def to_measure(self, run: dict, name: str) -> Path | None:
         """The file of a run's record; None, and a line that says so, if it is done.
 
@@ -179,7 +185,7 @@ class Command:
         file = records.path(self.results, self.base.folder, self.name, name)
         first = processes.rank()[0] == 0
         if first:
-            records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
+            self.check_model()
         if not records.is_done(file, run, self.arguments.replace):
             return file
         if first:
@@ -204,19 +210,37 @@ class Command:
         processes.barrier()
         return path
 
-    def finish(self, file: Path, run: dict, *, scores: dict, **parts: Any) -> None:
+    def finish(
+        self, file: Path, run: dict, *, seconds: float, of_machine: dict, scores: dict, **parts: Any
+    ) -> None:
         """Write a record; print its scores, and then where it is.
 
         Args:
-            parts: its other parts, with the seconds that it took and what its environment says of
-                the machine; see :func:`experiments.kit.records.write`.
+            seconds: how long it took.
+            of_machine: what else its environment states.
+            parts: its other parts, see :mod:`records`.
         """
         records.state_model(self.results, self.base.folder, self.base.facts(self.factor))
-        written = records.write(file, run, **parts, scores=scores)
-        lines = records.aligned(self.rows(scores))
+        environment = records.environment(processes.rank()[1]) | of_machine
+        environment["seconds"] = round(seconds, 1)
+        written = records.write(file, run, **parts, scores=scores, environment=environment)
+        lines = printing.aligned(self.rows(scores))
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")
+
+
+def check_owner(results: Path, model: str) -> None:
+    """Refuse the project's own records for a model of one's own.
+
+    Args:
+        model: the name of its folder of records.
+    """
+    if results.resolve() == records.RESULTS and model not in base_models.MODELS:
+        raise InputError(
+            f"{results} holds the records of the project's models, and {model!r} is none of them; "
+            "give another --results."
+        )
 
 
 def suite_options(

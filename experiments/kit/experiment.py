@@ -21,15 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from core import rope
+import records
+from core import files, rope
 from core.errors import InputError, NonFiniteError
-from experiments.kit import command_line, journal, processes, records
+from experiments.kit import command_line, processes
 from experiments.kit.command import ALL, Command
 from experiments.kit.engine import Engine
+from records import journal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _OF_TRAINING = "seed", "steps", "length", "per_book"
 
 
@@ -127,6 +130,13 @@ class Experiment(Command):
             )
         return folder
 
+    @property
+    def imitated(self) -> dict:
+        """What a record says of generated samples that imitate a benchmark; empty for a benchmark's
+        own samples."""
+        file = (self.benchmark or Path()) / MINIATURE
+        return files.read_json(file, "make the samples again") if file.is_file() else {}
+
     def run(self) -> None:
         """Measure every run that is not yet recorded."""
         self.join()
@@ -185,7 +195,7 @@ def asked(experiment: Experiment, method: str | None, options: dict) -> dict:
         "data": prepared.data,
     }
     if method and (base.exported or not base.extension):
-        run |= records.computed(base.geometry, method, experiment.factor, options)
+        run |= records.of_method(base.geometry, method, experiment.factor, options)
     if base.training:
         run["training"] = _training_facts(experiment)
     if method is None:

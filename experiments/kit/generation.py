@@ -17,10 +17,11 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import records
 from core import discovery
 from core.errors import DoesNotFit, InputError, in_one_line
 from eval import Request, special_tokens
-from experiments.kit import processes, records
+from experiments.kit import processes
 from experiments.kit.command_line import SKIPPED, option
 from experiments.kit.engine import Engine
 from experiments.kit.experiment import Experiment, Prepared

@@ -14,10 +14,10 @@ import torch
 from safetensors import safe_open
 from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
-from core import clex, files
+import records
+from core import CLEX_FILE, files
 from core.huggingface.checkpoint import weights
 from core.huggingface.configuration import EXTENSION
-from experiments.kit import records
 
 # Fields of a configuration that change no number: who wrote it, how weights were drawn, and the
 # dtype, which records state themselves. Of others, those that its class knows count, and those that
@@ -98,8 +98,8 @@ def of_weights(directory: Path) -> dict[str, str]:
     others = [file for file in found if file.suffix not in (".json", ".safetensors")]
     if not found:
         others = [file.relative_to(directory) for file in directory.glob("*.gguf")]
-    if (directory / clex.FILE).is_file():
-        others.append(Path(clex.FILE))
+    if (directory / CLEX_FILE).is_file():
+        others.append(Path(CLEX_FILE))
     return hashes | {str(file): files.sha256(directory / file) for file in sorted(others)}
 
 

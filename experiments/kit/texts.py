@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import records
 from core import rope
 from core.discovery import later
 from core.errors import InputError, check_texts, in_one_line
 from core.files import read_json
 from core.schema import Text, check, having
 from eval import special_tokens
-from experiments.kit import command_line, processes, records
+from experiments.kit import command_line, processes
 
 if TYPE_CHECKING:
     from torch import Tensor

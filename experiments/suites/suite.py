@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
+import records
 from core import rope
 from core.errors import InputError
 from experiments import suites
 from experiments.base_models.model import BaseModel
-from experiments.kit import records
 
 Setting = tuple[str, dict]  # a method and its options
 
@@ -179,7 +179,7 @@ class Suite:
         def frequencies(setting: Setting) -> str:
             method, options = setting
             scaling = rope.scale(self.model.geometry, method, factor, **options)
-            return records.fingerprint(scaling)
+            return records.of_scaling(scaling)
 
         for setting in others:
             equal.setdefault(frequencies(setting), setting)

@@ -8,8 +8,8 @@ command, such as --quick.
 from collections.abc import Iterator
 
 from experiments.base_models import tiny
-from experiments.kit.records import ROOT
 from experiments.suites.suite import Chain, Suite, intervals, n_hats, times
+from records import ROOT
 
 FACTORS = 2, 4
 SEEDS = 3

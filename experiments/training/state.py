@@ -28,11 +28,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+import records
 from core import files, schema
 from core.discovery import later
 from core.errors import InputError
 from core.schema import Count, Number, Text, having
-from experiments.kit import processes, records
+from experiments.kit import processes
 
 if TYPE_CHECKING:
     from transformers import Trainer
@@ -329,7 +330,7 @@ class Output:
             "sha256": identity.of_weights(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
-            "environment": records.environment(),
+            "environment": records.environment(processes.rank()[1]),
         }
         files.write_json(finished / FACTS, stated | {"content": content(stated)})
         finished.rename(self.path)

@@ -28,10 +28,11 @@ from torch.utils.data import Dataset
 from tqdm import tqdm
 from transformers import PreTrainedModel, PrinterCallback, TrainingArguments
 
+import records
 from core import clex
 from core.errors import InputError, NonFiniteError
 from experiments.base_models.model import Training
-from experiments.kit import processes, records
+from experiments.kit import processes
 from experiments.training import attention, budget, state
 from experiments.training.loss import HeadLoss
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+import records
 from analysis.beyond import decision, learned, loss_by_position, training
 from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
 from analysis.beyond.loss_by_position import WITHIN
@@ -15,8 +16,7 @@ from analysis.scores import Score, over_texts
 from analysis.settings import Setting
 from core.errors import InputError
 from experiments import best
-from experiments.kit import records
-from experiments.kit.records import BEYOND, ROOT
+from records import BEYOND, ROOT
 from report import model_view
 from report.beyond.needles import Needles
 from report.model_view import BASELINE, find

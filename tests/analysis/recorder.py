@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import records
 from analysis.results import Results
-from experiments.kit import records
 
 TASKS = ("truthfulqa", "hellaswag", "mmlu", "arc_challenge")
 LENGTH = 8192  # L of the model

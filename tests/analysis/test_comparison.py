@@ -10,7 +10,7 @@ from analysis.comparison import ablations, compared, comparisons, in_comparison
 from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
-from experiments.kit.records import fingerprint
+from records import of_scaling
 from tests.analysis.recorder import score
 
 
@@ -102,7 +102,7 @@ def test_a_record_of_another_formula_than_the_method_has_now_is_refused(recorder
     results = recorder.results()
     now = rope.scale(results.geometry, "yarn", 2)
     before = replace(now, inv_freq=now.inv_freq * (1 + moved))
-    recorder.add("passkey", "yarn", scaling=fingerprint(before))
+    recorder.add("passkey", "yarn", scaling=of_scaling(before))
     refused = pytest.raises(InputError, match="another formula of 'yarn'")
     with refused if moved == 1e-3 else contextlib.nullcontext():
         assert len(compared(recorder.results(), "passkey", False).rows) == 1

@@ -20,7 +20,7 @@ from lm_eval.tasks import TaskManager
 from core.errors import InputError, NonFiniteError
 from eval import open_llm
 from eval.open_llm import TASKS, SharedPrefixLM, aggregate, documents, evaluate, load
-from experiments.kit.records import ROOT
+from records import ROOT
 from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import byte_tokenizer, random_model
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 import psutil
 import pytest
 
+import records
 from core.errors import InputError
 from experiments import base_models, rerun, suites
-from experiments.kit import records
-from experiments.kit.records import ROOT
 from experiments.suites.suite import Chain, Suite
+from records import ROOT
 from tests.processes import until
 
 SLURM = ROOT / "experiments" / "suites" / "slurm.sh"
@@ -72,7 +72,7 @@ def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
         run = {"experiment": "passkey", "method": "yarn", "factor": 2, "options": {}, **more}
         scores = {"by_length": [], "by_depth": []}
         file = records.RESULTS / "tiny" / "passkey" / f"{name}.json"
-        records.write(file, run, scores=scores, seconds=3600 * hours, of_machine={})
+        records.write(file, run, scores=scores, environment={"seconds": 3600 * hours})
     assert "2 of them took 2.0 h" in rerun.estimate(chains, suite, 2)
     assert "2 of them took 4.0 h" in rerun.estimate(chains, suite, 1)
     assert "2 of them took 4.0 h" in rerun.estimate(chains, replace(suite, quick=True), 1)

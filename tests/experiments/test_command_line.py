@@ -11,7 +11,7 @@ import pytest
 from analysis import drawing
 from core import rope
 from experiments.kit import command_line
-from experiments.kit.records import ROOT
+from records import ROOT
 
 SCRIPTS = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)

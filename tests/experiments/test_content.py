@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+import records
 from analysis.results import chosen
 from core import rope
 from core.extend import extend_checkpoint
 from experiments import base_models
 from experiments.base_models.model import BaseModel
-from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+import records
 from eval import longbench, open_llm, ruler
-from experiments.kit import records
 from experiments.time_cost import TimeCost
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, record, record_file

@@ -11,9 +11,9 @@ import torch
 from huggingface_hub import constants, hf_api
 from transformers.utils import hub as transformers_hub
 
+import records
 from core.errors import InputError
 from eval import hub
-from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
 from experiments.training import corpus
 from tests.models import byte_tokenizer, random_model

@@ -6,8 +6,10 @@ import re
 
 import pytest
 
+import records
 from core.errors import InputError
-from experiments.kit import journal, records
+from experiments.kit import printing
+from records import journal
 from tests.changes import changes
 
 
@@ -65,9 +67,9 @@ def test_scores_are_printed_in_aligned_rows():
         "average": score | {"mean": 12.34567},
         "by_document": {"mmlu": [0.0, 1.0]},
     }
-    assert records.aligned(records.rows(scores)) == [
+    assert printing.aligned(printing.rows(scores)) == [
         "by_length length 512         0.5    [0.25, 0.75]  n = 8",
         "by_length length 1024 token  0.5    [0.25, 0.75]  n = 8",
         "average                      12.35  [0.25, 0.75]  n = 8",
     ]
-    assert records.aligned(records.rows({"name": "a"})) == []
+    assert printing.aligned(printing.rows({"name": "a"})) == []

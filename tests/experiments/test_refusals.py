@@ -16,7 +16,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from experiments.kit import command_line, records
+import records
+from experiments.kit import command_line
 from tests import processes
 from tests.conftest import sentence
 from tests.experiments.written import PASSKEY, edit

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import records
 from core import files, rope
 from core.rope import RopeGeometry
 from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
-from experiments.kit import records
-from experiments.kit.records import ROOT
 from experiments.suites.suite import Suite, chains_of, n_hats
+from records import ROOT
 from tests.models import checkpoint
 
 

@@ -6,7 +6,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from core import clex
+from core import CLEX_FILE, clex
 from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
@@ -63,7 +63,7 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
     (folder / "training.json").write_text(json.dumps(facts))
     (tmp_path / "plain.txt").write_text(LINES)
     line = ["--model", folder, "--texts", tmp_path / "plain.txt", "--results", tmp_path / "results"]
-    for weights in (folder, folder / clex.FILE):
+    for weights in (folder, folder / CLEX_FILE):
         said = refusal("perplexity --method clex --lengths 128 --weights", weights, *line)
         assert "was trained on 'a book'" in said
 

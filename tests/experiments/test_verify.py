@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+import records
 from experiments import verify as verify_module
-from experiments.kit import records
 from tests.experiments.written import PASSKEY
 from tests.models import checkpoint
 

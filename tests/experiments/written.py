@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from experiments.kit import records
+import records
 
 PASSKEY = "passkey --lengths 400 --depths 2 --keys 1"  # two samples
 

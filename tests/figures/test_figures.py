@@ -13,9 +13,9 @@ from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
 from core.geometry import RopeGeometry
-from experiments.kit.records import ROOT
 from figures import angles, disturbance, passkey
 from figures.kit import draw
+from records import ROOT
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from core.errors import InputError
-from experiments.kit.records import RESULTS, ROOT
+from records import RESULTS, ROOT
 from report import html
 from tests.analysis.recorder import Recorder, score
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from experiments.kit.records import RESULTS, ROOT
+from records import RESULTS, ROOT
 from report import pages
 from tests.analysis.recorder import Recorder, score
 

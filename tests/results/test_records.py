@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis import results
-from experiments.kit.records import MODEL, RESULTS
+from records import MODEL, RESULTS
 
 FILES = [file for file in sorted(RESULTS.rglob("*.json")) if file.name != MODEL]
 RECORDS = {file: json.loads(file.read_text(encoding="utf-8")) for file in FILES}

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+import records
 from analysis import results
 from analysis.results import NotMeasured, Results
 from core.errors import InputError
-from experiments.kit import records
-from experiments.kit.records import MODEL, RESULTS
+from records import MODEL, RESULTS
 from report import all_results
 from tables.kit.draw import table
 from tests.changes import changes

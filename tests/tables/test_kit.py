@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from analysis.scores import Score
-from experiments.kit.records import ROOT
+from records import ROOT
 from tables.kit import latex, markdown
 from tables.kit.table import NO_RECORD, NONE, Block, Cell, Table, score_block
 

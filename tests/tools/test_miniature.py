@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from eval import longbench
-from experiments.kit.records import ROOT
+from records import ROOT
 from tests.models import byte_tokenizer
 from tools.tiny.miniature import GENERATORS, Source, make, words
 

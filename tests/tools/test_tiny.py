@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 from core.huggingface.embedding import config_geometry
 from experiments import base_models
 from experiments.kit.checkpoint import Checkpoint
-from experiments.kit.records import ROOT
+from records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
 

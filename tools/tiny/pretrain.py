@@ -16,8 +16,9 @@ import torch
 import transformers
 from transformers import LlamaConfig, TrainingArguments
 
+import records
 from core import files
-from experiments.kit import command_line, records
+from experiments.kit import command_line
 from experiments.kit.command_line import option
 from experiments.training import state, trainer
 from tools.tiny import corpus, curriculum, network

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from huggingface_hub.utils import httpx
 
-from core import rope
+import records
+from core import CLEX_FILE, rope
 from core.discovery import later
 from core.errors import InputError
-from experiments.kit import records
 from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from experiments.kit.checkpoint import Checkpoint
     from experiments.kit.experiment import Experiment
 
-clex = later("core.clex")
 configuration = later("core.huggingface.configuration")
 rotation = later("core.huggingface.rotation")
 endpoint = later("eval.beyond.endpoint")
@@ -110,7 +109,7 @@ class Serving(Engine):
         length."""
         if method and not self.base.extension:
             return bool(rope.get(method).start or rope.get(method).by_length)
-        if (Path(self.base.source) / clex.FILE).is_file():
+        if (Path(self.base.source) / CLEX_FILE).is_file():
             return True
         model = rotation.skeleton(self.base.config)
         longest = 2 * self.base.stated_length

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import records
 from core.disturbance import select_interpolated, strategy_disturbance
-from experiments.kit import records
 from experiments.suites.suite import Chain, Setting, Suite
 
 

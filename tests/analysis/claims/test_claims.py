@@ -11,7 +11,7 @@ from analysis.claims import CLAIMS
 from analysis.claims.statement import CERTAIN, EXACT, NONE, TEST_BED, Statement, overall
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
-from experiments.kit.records import RESULTS
+from records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
 from tests.analysis.recorder import score
 

@@ -6,12 +6,13 @@ import random
 import numpy as np
 import pytest
 
+import records
 from core.extend import extend
 from core.rope import BASELINE
 from eval.perplexity import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, is_flat
-from experiments.kit import records, texts
+from experiments.kit import texts
 from experiments.kit.checkpoint import Checkpoint
 from tests import processes
 from tests.experiments.written import changed

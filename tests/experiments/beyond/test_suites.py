@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import records
 from core import discovery, rope
 from core.rope import scale
 from experiments import suites
-from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
 from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of

@@ -6,11 +6,11 @@ import pytest
 import torch
 import transformers
 
+import records
 from core.geometry import RopeGeometry, RopeScaling
-from experiments.kit import records
 from experiments.kit.checkpoint import Checkpoint
-from experiments.kit.records import RESULTS
 from experiments.training import budget
+from records import RESULTS
 
 SEVEN = Checkpoint("llama2-7b").architecture
 

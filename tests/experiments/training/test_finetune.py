@@ -16,10 +16,10 @@ from core.huggingface.embedding import rope_geometry
 from experiments import finetune
 from experiments.kit import command_line
 from experiments.kit.checkpoint import Checkpoint
-from experiments.kit.records import RESULTS, ROOT
 from experiments.training import state
 from experiments.training.corpus import Wanted, pack
 from experiments.training.trainer import Trainer
+from records import RESULTS, ROOT
 from tests.experiments.training.conftest import facts
 from tests.models import byte_tokenizer, checkpoint, random_model
 from tests.processes import fork, wait

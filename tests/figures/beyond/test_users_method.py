@@ -5,11 +5,11 @@ import shutil
 
 from analysis.results import Results
 from core import rope
-from experiments.kit.records import RESULTS, content_hash, identity
 from figures import passkey
 from figures.beyond.loss_by_position import loss_by_position
 from figures.beyond.within_and_beyond import within_and_beyond
 from figures.kit import draw
+from records import RESULTS, content_hash, identity
 
 LOSSES = "beyond/loss_by_position"
 

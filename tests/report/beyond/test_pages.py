@@ -3,7 +3,7 @@
 import numpy as np
 
 from analysis import results
-from experiments.kit.records import RESULTS
+from records import RESULTS
 from report import pages
 from report.beyond.model_view import View
 from tests.analysis.recorder import Recorder, score

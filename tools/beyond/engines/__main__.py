@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import records
 from core import files, rope
 from core.beyond.gguf_file import dequantised, extend_gguf
 from core.errors import InputError
@@ -27,7 +28,7 @@ from core.extend import export, extend
 from eval import special_tokens
 from eval.perplexity import window_losses
 from experiments import base_models
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, texts
 from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.command_line import count, option
 

@@ -16,13 +16,14 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
+import records
 from core import files
 from eval import longbench, open_llm_files
 from experiments import base_models
-from experiments.kit import command_line, records, texts
+from experiments.kit import command_line, texts
 from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.command_line import option
-from experiments.training.corpus import fingerprint
+from experiments.kit.identity import of_tokenizer as fingerprint
 from tools.tiny import miniature
 from tools.tiny.miniature import Source
 

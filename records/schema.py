@@ -1,4 +1,4 @@
-"""What a record holds, see :mod:`experiments.kit.records`, by the experiment that wrote it."""
+"""What a record holds, see :mod:`records`, by the experiment that wrote it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from experiments.kit import records
+from records.hashes import identity
 
 
 class Journal(contextlib.AbstractContextManager):
@@ -82,4 +82,4 @@ def _read(file: Path) -> tuple[dict[str, object], int]:
 
 
 def _hash(file: Path, key: str, value: object) -> str:
-    return records.identity(journal=file.name, key=key, value=value)
+    return identity(journal=file.name, key=key, value=value)

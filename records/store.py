@@ -1,0 +1,221 @@
+"""The store of records: where each lies, and how it is written once and read whole.
+
+It is written once, atomically. Only --replace lets another run's record replace it. A folder of a
+model's records holds its facts, model.json, beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from core import files
+from core import schema as schemas
+from core.errors import InputError
+from records import schema
+from records.hashes import identity
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results"
+OWN = ROOT / "build" / "own" / "results"  # of models of one's own, unless --results says otherwise
+MODEL = "model.json"  # beside a model's records: its facts
+IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # of them, those that tell models apart
+BEYOND = "beyond"
+_REMEDY = (
+    "remove it and measure again, or, if an older version wrote it, convert it by "
+    "python -m tools.bring_over"
+)
+
+
+def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
+    """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's
+    seed.
+
+    An option that is a path appears with its last part only.
+    """
+    parts = [method]
+    for key, value in sorted(options.items()):
+        short = (
+            "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
+        )
+        parts.append(f"{key.replace('_', '-')}={short}")
+    parts.append(f"s={factor:g}")
+    if seed is not None:
+        parts.append(f"seed={seed}")
+    return "_".join(parts)
+
+
+def run_of(run: dict) -> str:
+    """The name of a run, with which its record's file name begins; the rest says on what it was
+    measured."""
+    seed = run.get("training", {}).get("seed")
+    return run_name(run["method"], run["factor"], run["options"], seed)
+
+
+def path(results: Path, model: str, experiment: str, run: str) -> Path:
+    """The path of a run's record.
+
+    Raises:
+        InputError: a name cannot be part of a path.
+    """
+    return folder(results, model, experiment) / files.component(f"{run}.json")
+
+
+def program(experiment: str) -> str:
+    """The module of an experiment: a script in experiments/ or in experiments/beyond/."""
+    beyond = (ROOT / "experiments" / BEYOND / f"{experiment}.py").is_file()
+    return f"experiments.{BEYOND}.{experiment}" if beyond else f"experiments.{experiment}"
+
+
+def folder(results: Path, model: str, experiment: str) -> Path:
+    """Where the records of an experiment with a model are."""
+    of_model = Path(results) / files.component(model)
+    beyond = (
+        BEYOND in program(files.component(experiment)).split(".")
+        or (of_model / BEYOND / experiment).is_dir()
+    )
+    return of_model / (BEYOND if beyond else "") / experiment
+
+
+def is_sketch(results: Path) -> bool:
+    """Whether a folder of records is of `--quick`, by the name of the folder that holds it."""
+    return Path(results).resolve().parent.name.endswith("-quick")
+
+
+def has(results: Path, model: str, method: str) -> bool:
+    """Whether there is a record of a model with a method."""
+    return any((results / model).rglob(f"{method}_*.json"))
+
+
+def read(file: Path) -> dict:
+    """A record; the folder that it is in has the name of its experiment.
+
+    Raises:
+        InputError: it cannot be read, holds something else than a record of that experiment, or
+            was changed since it was written.
+    """
+    record = files.read_json(file, _REMEDY)
+    schemas.check(record, schema.of(file.parent.name), str(file), _REMEDY)
+    if record["sha256"] != content_hash(record):
+        raise InputError(f"{file} is not what was written there; {_REMEDY}.")
+    return record
+
+
+def content_hash(record: dict) -> str:
+    """A hash of a record but for its environment."""
+    left_out = ("environment", "sha256")
+    return identity(**{key: part for key, part in record.items() if key not in left_out})
+
+
+def read_model(file: Path) -> dict:
+    """The facts of a model from its model.json.
+
+    Raises:
+        InputError: it cannot be read, or does not say what it must.
+    """
+    facts = files.read_json(file, _REMEDY)
+    schemas.check(facts, schema.MODEL, str(file), _REMEDY)
+    geometry = facts["geometry"]
+    if geometry.keys() != {"context_length"}:
+        schemas.check(geometry, schema.ROPE, str(file), _REMEDY)
+    return facts
+
+
+def is_done(file: Path, run: dict, replace: bool = False) -> bool:
+    """Whether `file` is the record of this run; False if it does not exist.
+
+    Args:
+        run: what is asked for.
+        replace: treat a record as absent.
+
+    Raises:
+        InputError: there is another run's record, or nothing can be written there; found before any
+            work.
+    """
+    if replace or not file.exists():
+        files.check_writable(file.parent)
+        return False
+    there = read(file)
+    if there["identity"] != identity(**run):
+        what = difference(there["run"], run) or "another identity"
+        raise InputError(
+            f"{file} records a run with {what}; give another --results, or --replace to replace it."
+        )
+    return True
+
+
+def difference(before: dict, now: dict) -> str | None:
+    """The first difference between two runs, as "KEY OLD, not NEW"; None if there is none.
+
+    Of hashes, and of what is long, it is "another KEY".
+    """
+    for key, new in (
+        {"engine": None} | json.loads(json.dumps(now))
+    ).items():  # as it is when read back
+        old = before.get(key)
+        if key == "identity" or old == new:
+            continue
+        while isinstance(old, dict) and isinstance(new, dict):
+            inner = next(name for name in new | old if old.get(name) != new.get(name))
+            key = f"{key} {inner}"
+            old = old.get(inner)
+            new = new.get(inner)
+        words = [
+            "none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)
+        ]
+        plain = not any(
+            "{" in word or len(word) > 80 or re.fullmatch(r'"[0-9a-f]{12,}"', word)
+            for word in words
+        )
+        return f"{key} {words[0]}, not {words[1]}" if plain else f"another {key}"
+    return None
+
+
+def write(file: Path, run: dict, *, environment: dict, **parts: object) -> Path:
+    """Write a run's record in one piece.
+
+    Args:
+        run: what was asked.
+        environment: where it was measured, see :func:`records.environment`, and its "seconds".
+        parts: the record's other parts, see :mod:`records`.
+    """
+    record = {"run": run, "identity": identity(**run), **parts, "environment": environment}
+    return files.write_json(file, record | {"sha256": content_hash(record)})
+
+
+def check_model(results: Path, model: str, facts: dict) -> dict:
+    """The contents of results/MODEL/model.json; empty if there is none yet.
+
+    Args:
+        facts: as for :func:`state_model`.
+
+    Raises:
+        InputError: the records there belong to another model.
+    """
+    file = Path(results) / files.component(model) / MODEL
+    there = read_model(file) if file.is_file() else {}
+    for fact in ("geometry", *IDENTIFIES):
+        if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
+            raise InputError(
+                f"{file.parent} holds records of another model of that name "
+                f"({there.get('model')}); give another "
+                "--results, or rename the model's directory."
+            )
+    return there
+
+
+def state_model(results: Path, model: str, facts: dict) -> Path:
+    """Write results/MODEL/model.json, or add the factors to an existing one.
+
+    Args:
+        facts: title, model, geometry, factors, n̂ by factor, the options that its suite varies, and
+            the sha256 of its weights if known.
+
+    Raises:
+        InputError: the records there belong to another model.
+    """
+    there = check_model(results, model, facts)
+    wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
+    file = Path(results) / model / MODEL
+    return file if wanted == there else files.write_json(file, wanted)
