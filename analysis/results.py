@@ -13,7 +13,7 @@ from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from records import BEYOND, MODEL, OWN, RESULTS
 
-checkpoint = later("experiments.kit.checkpoint")
+models_given = later("experiments.kit.model")
 
 
 class NotMeasured(InputError):
@@ -198,7 +198,7 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
     # a fine-tune and an export have the name of the model that they began with
-    name = checkpoint.Checkpoint(model, as_it_is=True, beside=folder).folder
+    name = models_given.resolve(model, as_it_is=True, beside=folder).folder
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

@@ -24,14 +24,13 @@ from core.errors import InputError, check_choice
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from experiments import base_models
-from experiments.base_models.model import BaseModel, papers_n_hat
 from experiments.kit import command_line, texts
 from experiments.suites.suite import Setting, flags
 
 if TYPE_CHECKING:
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import Model
 
-checkpoint = later("experiments.kit.checkpoint")
+models = later("experiments.kit.model")
 extend = later("core.extend")
 perplexity = later("eval.perplexity")
 rotation = later("core.huggingface.rotation")
@@ -50,7 +49,7 @@ def main() -> None:
     arguments = parser.parse_args()
     name = arguments.model
     factor = arguments.factor
-    base = checkpoint.Checkpoint(name, as_it_is=True)
+    base = models.resolve(name, as_it_is=True)
     if base.training:
         raise InputError(
             f"{name} was fine-tuned to fit {base.training['run']['method']}; give the model before."
@@ -91,7 +90,7 @@ def main() -> None:
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
-def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None) -> list[Setting]:
+def expressible(base: Model, factor: float, wanted: list[str] | None = None) -> list[Setting]:
     """Every setting that needs no training and that the model's configuration can express; of those
     that make the same model the first.
 
@@ -103,7 +102,7 @@ def expressible(base: Checkpoint, factor: float, wanted: list[str] | None = None
     """
     geometry = base.geometry
     rope.scale(geometry, rope.ORIGINAL, factor)
-    every = BaseModel("", base.name, geometry, n_hat=papers_n_hat(geometry)).comparison(factor)
+    every = base.settings(factor).comparison(factor)
     for name in wanted or ():
         ready = dict.fromkeys(method for method, _ in every)
         check_choice(name, "method that needs no training", ready)

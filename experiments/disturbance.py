@@ -127,7 +127,7 @@ def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.n
     return count(np.array(inv_freq), length)
 
 
-checkpoint = later("experiments.kit.checkpoint")
+models = later("experiments.kit.model")
 
 LEGEND = f"""
 divided: dimensions whose inverse frequency is divided by s.
@@ -181,8 +181,7 @@ def model_of(name: str) -> BaseModel:
     it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
-    base = checkpoint.Checkpoint(name)
-    return BaseModel(base.folder, name, base.geometry, factors=(2,))
+    return models.resolve(name).settings(2)
 
 
 def published() -> dict[tuple[str, float], float]:

@@ -30,8 +30,10 @@ from experiments.kit import command_line
 extension = later("core.extend")
 card = later("core.huggingface.card")
 configuration = later("core.huggingface.configuration")
+embedding = later("core.huggingface.embedding")
 rotation = later("core.huggingface.rotation")
-checkpoint = later("experiments.kit.checkpoint")
+loading = later("experiments.kit.loading")
+models = later("experiments.kit.model")
 
 
 def main() -> None:
@@ -52,10 +54,10 @@ def main() -> None:
         written = extended_gguf(arguments, method, factor, **options)
         print(f"{setting}\nwritten: {written}")
         return
-    base = checkpoint.Checkpoint(arguments.model)
-    geometry = base.stated_geometry
-    in_memory = base.gguf_file or rope.get(method).start
-    source = base.snapshot() if arguments.output and not in_memory else None
+    base = models.resolve(arguments.model)
+    geometry = embedding.config_geometry(base.config)
+    in_memory = base.source.gguf_file or rope.get(method).start
+    source = base.source.snapshot() if arguments.output and not in_memory else None
     if source:
         extension.check_checkpoint(source, arguments.output)
     counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
@@ -63,7 +65,9 @@ def main() -> None:
     if not (in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
-        print("without a copy:", card.commands(base.source, base.config, extended), "", sep="\n")
+        print(
+            "without a copy:", card.commands(base.source.place, base.config, extended), "", sep="\n"
+        )
     length = f"L = {geometry.context_length:,} tokens"
     if hasattr(configuration.text_config(base.config), configuration.EXTENSION):
         print(f"note: it was extended before; this starts anew from its first {length}.")
@@ -75,7 +79,7 @@ def main() -> None:
         extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     elif arguments.output:
         model = extension.extend(base.load(), method, factor, **options)
-        extension.export(model, arguments.output, base.stock_tokenizer())
+        extension.export(model, arguments.output, loading.stock_tokenizer(base.source))
     if arguments.output:
         print(f"\nwritten: {arguments.output}, whose README.md says how to load and serve it")
 

@@ -34,7 +34,7 @@ from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, two_or_more
 
 if TYPE_CHECKING:
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import Model
     from experiments.training.state import Output
 
 torch = later("torch")
@@ -42,6 +42,7 @@ clex = later("core.clex")
 extend = later("core.extend")
 embedding = later("core.huggingface.embedding")
 identity = later("experiments.kit.identity")
+loading = later("experiments.kit.loading")
 budget = later("experiments.training.budget")
 state = later("experiments.training.state")
 training_text = later("experiments.training.corpus")
@@ -116,8 +117,8 @@ class FineTune(Command):
         )
         option(group, "--gpus", count, "N", "A100s to plan for (default: as many as GPUs are here)")
 
-    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
-        super().__init__(arguments, base)
+    def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
+        super().__init__(arguments, model)
         self.results = arguments.results or records.OWN
 
     def run(self) -> None:
@@ -138,12 +139,12 @@ class FineTune(Command):
             return
 
         self.check_place(name)
-        self.base.check_access()
+        self.model.source.check_access()
         # refuses a batch that cannot be divided
         budget.device_batch(training, processes.expected())
         facts = settings_of_run(self, method, options, training, steps)
-        output = state.Output(given.output or CHECKPOINTS / self.base.folder / name, facts)
-        file = records.path(self.results, self.base.folder, self.name, name)
+        output = state.Output(given.output or CHECKPOINTS / self.model.folder / name, facts)
+        file = records.path(self.results, self.model.folder, self.name, name)
         is_recorded = records.is_done(file, facts, given.replace)
         self.check_model()
         if output.is_done:
@@ -177,7 +178,7 @@ class FineTune(Command):
             raise InputError(f"the method {method!r} has no option {next(iter(options))!r} here.")
         # refuses a bad method, factor or option
         known = rope.TIME_REFERENCE if self.learns else method
-        rope.scale(self.base.geometry, known, self.factor, **options)
+        rope.scale(self.model.geometry, known, self.factor, **options)
         return method, options
 
     @property
@@ -196,7 +197,7 @@ class FineTune(Command):
     @property
     def default(self) -> Training:
         """The base model's settings."""
-        return self.base.origin.training if self.base.origin else Training()
+        return self.model.origin.training if self.model.origin else Training()
 
     def training(self) -> Training:
         """The base model's settings with the changes of the command line.
@@ -228,13 +229,13 @@ def print_needs(command: FineTune, training: Training, steps: int) -> None:
     if command.learns:
         divided = "what each pair is divided by is learned"
     else:
-        geometry = command.base.geometry
+        geometry = command.model.geometry
         method, options = command.setting()
         scaling = rope.scale(geometry, method, command.factor, **options)
         divided = budget.pairs(geometry, scaling, command.factor)
     gpus = command.arguments.gpus or torch.cuda.device_count()
     print(f"method        {divided}")
-    print(*budget.plan(command.base.architecture, training, command.length, steps, gpus), sep="\n")
+    print(*budget.plan(command.model.architecture, training, command.length, steps, gpus), sep="\n")
     if not gpus:
         print(f"expected      {hours_here(command, training, steps)}")
 
@@ -242,12 +243,12 @@ def print_needs(command: FineTune, training: Training, steps: int) -> None:
 def hours_here(command: FineTune, training: Training, steps: int) -> str:
     """The hours that a run takes on this CPU, by the records of those that trained this model on
     it."""
-    config = command.base.architecture
+    config = command.model.architecture
     work = budget.flops(config, command.length * training.batch * steps, command.length)
     device = records.environment()["device"]
     seconds = []
     for results in {command.results, records.OWN, records.RESULTS}:
-        folder = records.folder(results, command.base.folder, command.name)
+        folder = records.folder(results, command.model.folder, command.name)
         for file in sorted(folder.glob("*.json")):
             known = records.read(file)
             run = known["run"]
@@ -272,9 +273,9 @@ def settings_of_run(
     """All that decides the result, as a file states it and in this order: a run's identity is its
     hash, and its manifest, training.json and record repeat it."""
     settings = dataclasses.asdict(training)
-    configuration = command.base.config.to_dict()
+    configuration = command.model.config.to_dict()
     facts = {
-        "scale": command.base.folder,
+        "scale": command.model.folder,
         "experiment": command.name,
         "method": method,
         "factor": float(command.factor),
@@ -288,13 +289,13 @@ def settings_of_run(
             if name not in _FREE and value is not None
         },
         "data": training_text.content(training.corpus),
-        "model": command.base.provenance,
+        "model": command.model.identity,
         **{
             name: value
             for name, value in configuration.items()
             if name.endswith(identity.DROPOUT) and value
         },
-        **records.of_method(command.base.geometry, method, command.factor, options),
+        **records.of_method(command.model.geometry, method, command.factor, options),
         **texts.bos_for_record(command.bos),
     }
     return json.loads(json.dumps(facts, default=str))
@@ -320,11 +321,11 @@ def train(command: FineTune, output: Output, training: Training) -> None:
             command.bos,
             training.per_book,
         )
-        data = training_text.pack(wanted, command.base.tokenizer, cache)
+        data = training_text.pack(wanted, command.model.tokenizer, cache)
         manifest = output.begin(data.facts["sha256"])
         # ZeRO keeps a float32 master copy of its own.
         sharded_bf16 = arguments.deepspeed and arguments.bf16
-        model = command.base.load("bfloat16" if sharded_bf16 else "float32")
+        model = command.model.load("bfloat16" if sharded_bf16 else "float32")
         torch.manual_seed(seed)  # newly initialised matrices are the same in every process
         if start := rope.get(settings["method"]).start:
             model = start(model, embedding.rope_geometry(model), settings["factor"])
@@ -342,7 +343,7 @@ def train(command: FineTune, output: Output, training: Training) -> None:
             "data_facts": data.facts | {"order": data.order()},
             "ran_on": trainer.ran_on(),
         }
-        output.finish(trainer, command.base.stock_tokenizer(), facts)
+        output.finish(trainer, loading.stock_tokenizer(command.model.source), facts)
 
 
 def record(command: FineTune, facts: dict, run: dict, file: Path) -> None:

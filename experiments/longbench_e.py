@@ -85,9 +85,9 @@ class LongBenchE(Generation):
         task = longbench.TASKS[name]
         room = (self.arguments.window or context_length) - self.arguments.margin
         prompt = longbench.truncate_middle(
-            self.base.tokenizer, longbench.prompt(name, sample), room
+            self.model.tokenizer, longbench.prompt(name, sample), room
         )
-        line_feed = self.base.tokenizer.encode("\n", add_special_tokens=False)[-1:]
+        line_feed = self.model.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
             self.encoded(prompt, chat=task.asks),

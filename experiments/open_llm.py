@@ -87,13 +87,13 @@ class OpenLLM(Experiment):
         by_task = self._by_task(keys)
         for task, of_task in by_task.items():
             how = {"data": self.benchmark, "shots": self._shots(task)}
-            open_llm.check(self.base.tokenizer, task, of_task, **how)
+            open_llm.check(self.model.tokenizer, task, of_task, **how)
         return list(by_task.items())
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, dict]]:
         for task, keys in requests:
             how = {"data": self.benchmark, "shots": self._shots(task)}
-            yield from open_llm.evaluate(model, self.base.tokenizer, task, keys, **how)
+            yield from open_llm.evaluate(model, self.model.tokenizer, task, keys, **how)
 
     def summary(self, values: dict[str, dict]) -> dict:
         rows = []

@@ -54,7 +54,7 @@ class Perplexity(Experiment):
                 f"--tokens {given.tokens} are no more than the window of {max(strides)}; give "
                 f"{least} or more."
             )
-        books = texts.read(self.base.tokenizer, texts.scored(self), least, given.tokens)
+        books = texts.read(self.model.tokenizer, texts.scored(self), least, given.tokens)
         samples = {}
         for length, stride in sorted(strides.items(), reverse=True):
             for book, ids in books.items():

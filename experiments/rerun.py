@@ -42,7 +42,7 @@ import records
 from core import files, rope
 from core.errors import InputError, NonFiniteError
 from experiments import base_models, suites
-from experiments.base_models.model import BaseModel, papers_n_hat
+from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, processes, texts
 from experiments.kit.command import check_owner
 from experiments.kit.command_line import SKIPPED, existing_directory, option
@@ -75,9 +75,9 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         return
     if suite.own_checkpoint:
         # imports transformers, which listing does not need
-        from experiments.kit.checkpoint import Checkpoint
+        from experiments.kit.model import resolve
 
-        facts = Checkpoint(suite.own_checkpoint).facts(*suite.model.factors)
+        facts = resolve(suite.own_checkpoint).facts(*suite.model.factors)
         check_owner(suite.results, suite.name)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     if arguments.chain is None:
@@ -241,9 +241,9 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     """A model of one's own, to be extended by these factors, after the name of its folder of
     records."""
     # imports transformers, which a base model does not need
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import resolve
 
-    base = Checkpoint(path)
+    model = resolve(path)
     if (Path(path) / "training.json").is_file():
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
@@ -251,10 +251,8 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
             f"`python -m experiments.perplexity --model {shlex.quote(path)}`."
         )
     for factor in factors:
-        rope.scale(base.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
-    return base.folder, BaseModel(
-        base.folder, path, base.geometry, tuple(factors), papers_n_hat(base.geometry)
-    )
+        rope.scale(model.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
+    return model.folder, model.settings(*factors)
 
 
 def _corpus(name: str) -> str:

@@ -73,13 +73,13 @@ class Ruler(Generation):
         count = self.arguments.samples
         first = self.arguments.seed
         setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
-        setting |= {"tokenizer": self.base.provenance["tokenizer"]}
+        setting |= {"tokenizer": self.model.identity["tokenizer"]}
         name = records.identity(**setting, code=records.code_hash())
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
                 encode = functools.partial(self._encoded, task)
-                drawn = ruler.samples(task, length, self.base.tokenizer, count, first, encode)
+                drawn = ruler.samples(task, length, self.model.tokenizer, count, first, encode)
                 files.write_json(file, {"samples": drawn})
             return files.read_json(file, "remove it to make the samples again")["samples"]
 

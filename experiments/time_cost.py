@@ -90,18 +90,18 @@ class TimeCost(Command):
             compared[records.run_name(method, self.factor, options)] = (method, options)
         reference = records.run_name(rope.TIME_REFERENCE, self.factor, {})
         run = {
-            "scale": self.base.folder,
+            "scale": self.model.folder,
             "experiment": self.name,
             "factor": self.factor,
             "methods": list(compared),
-            "model": self.base.provenance,
+            "model": self.model.identity,
             "dtype": engine.dtype,
             "length": given.length,
             "repeats": given.repeats,
             "precision": given.precision,
             **({"checkpointing": True} if given.checkpointing else {}),
         }
-        geometry = self.base.geometry
+        geometry = self.model.geometry
         run["computed"] = {
             name: records.of_method(geometry, method, self.factor, options)
             for name, (method, options) in compared.items()

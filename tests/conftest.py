@@ -67,9 +67,9 @@ def refusal(call):
 @pytest.fixture
 def loads_nothing(monkeypatch):
     """No weights may be loaded."""
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import Model
 
-    monkeypatch.setattr(Checkpoint, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(Model, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def sentence(err: str) -> str:

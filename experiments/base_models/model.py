@@ -77,7 +77,7 @@ class BaseModel:
     title: str
     source: str
     geometry: RopeGeometry
-    factors: tuple[int, ...] = (2, 4)
+    factors: tuple[float, ...] = (2, 4)
     n_hat: dict[int, int] = field(default_factory=dict)
     training: Training = field(default_factory=Training)
     architecture: dict[str, int] | None = None
@@ -104,3 +104,10 @@ class BaseModel:
             "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},
             "ablated": list(ABLATED),
         }
+
+
+def own_model(
+    name: str, source: str, geometry: RopeGeometry, factors: tuple[float, ...]
+) -> BaseModel:
+    """A model of one's own, as suites and comparisons take a base model."""
+    return BaseModel(name, source, geometry, factors, papers_n_hat(geometry))

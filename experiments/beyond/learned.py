@@ -99,15 +99,15 @@ class Learned(Command):
         library = texts.chosen(given)
         engine = Engine(self)
         run = {
-            "scale": self.base.folder,
+            "scale": self.model.folder,
             "experiment": self.name,
             "method": method,
             "factor": self.factor,
             "options": {},
             "seed": given.seed,
             "length": length,
-            "model": self.base.provenance,
-            **records.of_method(self.base.geometry, method, self.factor, {}),
+            "model": self.model.identity,
+            **records.of_method(self.model.geometry, method, self.factor, {}),
             "dtype": engine.dtype,
             "data": training_text.content(given.corpus),
             "held_out": {
@@ -124,19 +124,19 @@ class Learned(Command):
         wanted = training_text.Wanted(
             given.corpus, length, settings.batch, settings.steps, given.seed, self.bos
         )
-        data = training_text.pack(wanted, self.base.tokenizer, cache)
+        data = training_text.pack(wanted, self.model.tokenizer, cache)
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
                 raise InputError(
                     f"{book['title']!r} is in the training data; give another text to hold out."
                 )
         held_out = learning_loop.held_out(
-            self.base.tokenizer, library, given.sequences, length, self.bos
+            self.model.tokenizer, library, given.sequences, length, self.bos
         )
         path = self.journals(records.identity(**run))
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
             model = engine.model(None, {})
-            learner = learning_loop.Learner(model, self.base.geometry, start, settings, journal)
+            learner = learning_loop.Learner(model, self.model.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         seconds = result.pop("seconds")
         self.finish(
@@ -157,7 +157,7 @@ class Learned(Command):
                 f"the method {method!r} needs training or options to start from; choose one of "
                 f"{ready}."
             )
-        return rope.scale(self.base.geometry, method, self.factor)
+        return rope.scale(self.model.geometry, method, self.factor)
 
     def length(self) -> int:
         """Tokens per sequence; InputError if they do not reach beyond L, or cannot be divided into

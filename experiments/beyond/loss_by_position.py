@@ -44,7 +44,7 @@ class LossByPosition(Experiment):
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
         given = texts.scored(self)
-        books = texts.sequences(self.base.tokenizer, given, length, self.bos, count)
+        books = texts.sequences(self.model.tokenizer, given, length, self.bos, count)
         samples = {}
         for book, excerpts in books.items():
             for number, tokens in enumerate(excerpts):

@@ -49,7 +49,7 @@ class Needles(Experiment):
         needles = dict(zip(given, self.hidden(given, room), strict=True))
         sizes = {book: room - haystacks.size(of_book) for book, of_book in needles.items()}
         most = max(sizes.values())
-        books = texts.read(self.base.tokenizer, given, most, most)
+        books = texts.read(self.model.tokenizer, given, most, most)
         hidden = [needles[book] for book in books]
         samples = {}
         for book, ids in books.items():
@@ -77,7 +77,7 @@ class Needles(Experiment):
         """
         counts = (self.arguments.keys,) if self.arguments.keys else KEYS
         for number in counts:
-            drawn = [haystacks.needles(self.base.tokenizer, number, book.sha256) for book in books]
+            drawn = [haystacks.needles(self.model.tokenizer, number, book.sha256) for book in books]
             if all(2 * haystacks.size(needles) <= length for needles in drawn):
                 return drawn
         raise InputError(

@@ -25,7 +25,7 @@ from experiments.kit import command_line, printing, processes
 from experiments.suites import suite
 
 if TYPE_CHECKING:
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import Model
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
 TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
@@ -41,7 +41,7 @@ class Command:
         name: of the script and of its folder of records.
         unit: what a score is, in words; a run ends with it.
         arguments: the options, of which the model's suite gave those that were left open.
-        base: the model.
+        model: the model.
         factor: s: that by which the checkpoint was extended, else that of --factor; 1 for a model
             that no method can extend.
         results: the folder of records.
@@ -86,20 +86,19 @@ class Command:
         if "method" in arguments:
             command_line.check_method(arguments)
 
-        from experiments.kit.checkpoint import Checkpoint  # with torch, which --help does without
+        from experiments.kit.model import resolve  # with torch, which --help does without
 
         as_it_is = not getattr(arguments, "method", None)
-        base = Checkpoint(arguments.model, as_it_is, arguments.results)
-        command = cls(arguments, base)
-        if "factor" in stated and base.extension and arguments.factor != command.factor:
+        model = resolve(arguments.model, as_it_is, arguments.results)
+        command = cls(arguments, model)
+        if "factor" in stated and model.extension and arguments.factor != command.factor:
             raise InputError(
-                f"{base.name} was extended by s = {command.factor:g}; leave out --factor, or give "
+                f"{model.name} was extended by s = {command.factor:g}; leave out --factor, or give "
                 f"the model that it was made from."
             )
-        if base.origin or base.extends:
-            known = base.origin or BaseModel(base.folder, base.name, base.geometry)
-            model = replace(known, factors=(command.factor,))
-            vars(arguments).update(suite_options(parser, stated, cls.name, base.folder, model))
+        if model.origin or model.extends:
+            settings = model.settings(command.factor)
+            vars(arguments).update(suite_options(parser, stated, cls.name, model.folder, settings))
         return command
 
     @classmethod
@@ -114,26 +113,26 @@ class Command:
         command_line.add_records_arguments(parser)
         return parser
 
-    def __init__(self, arguments: argparse.Namespace, base: Checkpoint) -> None:
+    def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
         self.arguments = arguments
-        self.base = base
-        self.results: Path = arguments.results or base.results
-        if base.extension:
-            self.factor = base.extension["factor"]
+        self.model = model
+        self.results: Path = arguments.results or model.results
+        if model.extension:
+            self.factor = model.extension["factor"]
         else:
-            self.factor = arguments.factor if base.extends else 1
+            self.factor = arguments.factor if model.extends else 1
 
     # What follows from it.
 
     def join(self) -> None:
         """Join the other processes, before a model is loaded; one on the hub must be readable."""
-        self.base.check_access()
+        self.model.source.check_access()
         processes.join()
 
     @property
     def context_length(self) -> int:
         """L, in tokens."""
-        return self.base.context_length
+        return self.model.context_length
 
     @property
     def extended_length(self) -> int:
@@ -143,29 +142,29 @@ class Command:
     @functools.cached_property
     def bos(self) -> list[int]:
         """The ids before a text that is scored: by --bos, else by the tokenizer."""
-        return special_tokens.beginning(self.base.tokenizer, self.arguments.bos)
+        return special_tokens.beginning(self.model.tokenizer, self.arguments.bos)
 
     def comparison(self) -> list[tuple[str | None, dict]]:
         """The (method, options) to run; a method of None means the checkpoint as it is."""
-        if extension := self.base.extension:
+        if extension := self.model.extension:
             return [(extension["method"], extension["options"])]
         if self.arguments.method:
             settings = command_line.chosen_methods(self.arguments)
-        elif self.base.model:
-            settings = self.base.model.comparison(self.factor)
+        elif self.model.base:
+            settings = self.model.base.comparison(self.factor)
         else:
             return [(None, {})]
         for method, options in settings:  # refuse a wrong method or option before the long work
-            rope.scale(self.base.geometry, method, self.factor, **options)
+            rope.scale(self.model.geometry, method, self.factor, **options)
         return settings
 
     # Its records.
 
     def check_place(self, name: str) -> None:
         """Refuse the project's own records for a run of this name that is none of its suite."""
-        if self.results.resolve() != records.RESULTS or not self.base.origin:
+        if self.results.resolve() != records.RESULTS or not self.model.origin:
             return  # a model of one's own is refused as such
-        if name not in suite.names(self.base.folder, self.base.origin):
+        if name not in suite.names(self.model.folder, self.model.origin):
             raise InputError(
                 f"{self.results} holds what the model's suite measures, alone, and {name} is no "
                 "part of it; give another --results, such as a copy of it."
@@ -173,8 +172,8 @@ class Command:
 
     def check_model(self) -> None:
         """Refuse a folder that holds records of other models."""
-        check_owner(self.results, self.base.folder)
-        records.check_model(self.results, self.base.folder, self.base.facts(self.factor))
+        check_owner(self.results, self.model.folder)
+        records.check_model(self.results, self.model.folder, self.model.facts(self.factor))
 
     def to_measure(self, run: dict, name: str) -> Path | None:
         """The file of a run's record; None, and a line that says so, if it is done.
@@ -182,7 +181,7 @@ class Command:
         Raises:
             InputError: a record of another run, or of another model, is in its place.
         """
-        file = records.path(self.results, self.base.folder, self.name, name)
+        file = records.path(self.results, self.model.folder, self.name, name)
         first = processes.rank()[0] == 0
         if first:
             self.check_model()
@@ -200,7 +199,7 @@ class Command:
         code measured is not used, and with --replace nothing is. Every process calls this.
         """
         results = self.results.resolve()
-        folder = results.parent / "runs" / self.base.folder / self.name
+        folder = results.parent / "runs" / self.model.folder / self.name
         place = records.identity(results=str(results))
         path = folder / f"{identity}.{records.code_hash()}.{place}"
         if processes.rank()[0] == 0 and self.arguments.replace:
@@ -220,7 +219,7 @@ class Command:
             of_machine: what else its environment states.
             parts: its other parts, see :mod:`records`.
         """
-        records.state_model(self.results, self.base.folder, self.base.facts(self.factor))
+        records.state_model(self.results, self.model.folder, self.model.facts(self.factor))
         environment = records.environment(processes.rank()[1]) | of_machine
         environment["seconds"] = round(seconds, 1)
         written = records.write(file, run, **parts, scores=scores, environment=environment)

@@ -270,7 +270,7 @@ def add_factor_argument(to: argparse.ArgumentParser) -> None:
 
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
-    """Add --dtype; if it is not given, `Checkpoint.chosen_dtype` decides."""
+    """Add --dtype; if it is not given, `Model.chosen_dtype` decides."""
     text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
     to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
 

@@ -24,9 +24,9 @@ class Engine:
     """
 
     def __init__(self, command: Command) -> None:
-        self.base = command.base
+        self.model = command.model
         self.factor = command.factor
-        self.dtype = command.base.chosen_dtype(command.arguments.dtype)
+        self.dtype = command.model.chosen_dtype(command.arguments.dtype)
 
     def facts(self) -> tuple[dict, list[str]]:
         """What identifies it in a record, and the fields of that in which comparable records must
@@ -47,13 +47,13 @@ class Engine:
     @functools.cached_property
     def _loaded(self) -> PreTrainedModel:
         """The model, loaded when first needed, once."""
-        return self.base.load(self.dtype)
+        return self.model.load(self.dtype)
 
-    def model(self, method: str | None, options: dict) -> Any:
+    def extended(self, method: str | None, options: dict) -> Any:
         """The model with a method applied; without one, and if it is extended already, as it is."""
         from core.extend import extend
 
-        if method is not None and not self.base.extension:
+        if method is not None and not self.model.extension:
             extend(self._loaded, method, self.factor, **options)
         return self._loaded
 

@@ -116,8 +116,8 @@ class Experiment(Command):
 
     def run_length(self, method: str | None) -> int:
         """The context length of the model with a run's method, in tokens."""
-        extends = method is not None and not self.base.extension
-        return self.extended_length if extends else self.base.stated_length
+        extends = method is not None and not self.model.extension
+        return self.extended_length if extends else self.model.stated_length
 
     @property
     def benchmark(self) -> Path | None:
@@ -183,20 +183,20 @@ def plan(experiment: Experiment) -> Iterator[Run]:
 
 def asked(experiment: Experiment, method: str | None, options: dict) -> dict:
     """What a record states as "run", in this order; the engine adds its own."""
-    base = experiment.base
+    model = experiment.model
     prepared = experiment.prepared
     run = {
-        "scale": base.folder,
+        "scale": model.folder,
         "experiment": experiment.name,
         "factor": experiment.factor,
         **prepared.settings,
-        "model": base.provenance,
+        "model": model.identity,
         "dtype": experiment.engine.dtype,
         "data": prepared.data,
     }
-    if method and (base.exported or not base.extension):
-        run |= records.of_method(base.geometry, method, experiment.factor, options)
-    if base.training:
+    if method and (model.before or not model.extension):
+        run |= records.of_method(model.geometry, method, experiment.factor, options)
+    if model.training:
         run["training"] = _training_facts(experiment)
     if method is None:
         run |= {"method": None, "factor": 1.0, "options": {}}
@@ -208,13 +208,13 @@ def asked(experiment: Experiment, method: str | None, options: dict) -> dict:
 def _training_facts(experiment: Experiment) -> dict:
     """What a record says of the training of a fine-tune; InputError if the project's records hold
     another one of its name."""
-    base = experiment.base
-    training = base.training
+    model = experiment.model
+    training = model.training
     run = training["run"]
     facts = {"identity": training["identity"]}
     facts |= {key: run[key] for key in _OF_TRAINING if key in run}
     facts["settings"] = records.identity(**run | {"seed": None})
-    file = records.path(experiment.results, base.folder, "finetune", base.provenance["source"])
+    file = records.path(experiment.results, model.folder, "finetune", model.identity["source"])
     known = file.is_file() and records.read(file)["identity"]
     if experiment.results.resolve() == records.RESULTS and known != training["identity"]:
         raise InputError(
@@ -245,7 +245,7 @@ def measure(experiment: Experiment, run: Run) -> dict[str, dict] | None:
         if process == 0:
             _announce(experiment, run)
         # Weights that do not fit are refused before a journal is begun.
-        model = experiment.engine.model(run.method, run.options)
+        model = experiment.engine.extended(run.method, run.options)
         values = experiment.measure(model, requests)
     already = len(keys) - len(todo)
     with (
@@ -278,7 +278,7 @@ def _announce(experiment: Experiment, run: Run) -> None:
         stated += f"; engine {run.asked['engine']}"
     by = f" by {command_line.in_words(run.method, run.options)}" if run.method else ""
     print(
-        f"{experiment.name} of {experiment.base.folder}{by}, {run.file.stem}: {samples}"
+        f"{experiment.name} of {experiment.model.folder}{by}, {run.file.stem}: {samples}"
         f"{textwrap.shorten(stated, 160)}",
         file=sys.stderr,
     )
@@ -290,7 +290,7 @@ def record(experiment: Experiment, run: Run, measured: dict[str, dict]) -> None:
     Args:
         measured: {"value", "seconds"} by key.
     """
-    before = experiment.base.before_training
+    before = experiment.model.before_training
     files_of_base = {key: before[key] for key in ("tokenizer", "config") if key in before}
     values = {key: entry["value"] for key, entry in measured.items()}
     experiment.finish(

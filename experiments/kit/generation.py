@@ -169,16 +169,16 @@ class Generation(Experiment):
     def ends(self) -> frozenset[int]:
         """The ids that end an answer: those that the model states; by a server or with --chat the
         tokenizer's EOS, by which servers end it, too; and the template's end of a turn."""
-        ends = set(self.base.stops)
+        ends = set(self.model.stops)
         if self.chats or self.served:
-            ends.add(self.base.tokenizer.eos_token_id)
+            ends.add(self.model.tokenizer.eos_token_id)
         if self.chats:
             ends.add(self._end_of_turn())
         return frozenset(ends - {None})
 
     def _end_of_turn(self) -> int | None:
         """The control token with which the template ends an answer; None if it ends it by none."""
-        tokenizer = self.base.tokenizer
+        tokenizer = self.model.tokenizer
         answer = "Paris, of course"
         try:
             turn = self._in_template("Where?", answer).rpartition(answer)[2].strip()
@@ -202,7 +202,7 @@ class Generation(Experiment):
             raise InputError("--chat-options gives a switch twice; give it once.")
         if not switches:
             return {}
-        tokenizer = self.base.tokenizer
+        tokenizer = self.model.tokenizer
         try:
             template = tokenizer.get_chat_template()
             known = {*templates._get_template_variables(template)}
@@ -224,7 +224,7 @@ class Generation(Experiment):
         switches = self.switches
         if not self.chats:
             return {}
-        template = self.base.tokenizer.chat_template
+        template = self.model.tokenizer.chat_template
         empty = self._in_template("")
         stated = {"chat": records.identity(template=template, empty=empty)}
         if CLOCK not in switches and empty != self._in_template("", day=_LONG_AGO):
@@ -249,8 +249,8 @@ class Generation(Experiment):
         """
         if chat and self.chats:
             text = self._in_template(prompt.removesuffix(begun)) + begun
-            return tuple(self.base.tokenizer(text, add_special_tokens=False).input_ids)
-        return tuple(self.base.tokenizer(prompt).input_ids)
+            return tuple(self.model.tokenizer(text, add_special_tokens=False).input_ids)
+        return tuple(self.model.tokenizer(prompt).input_ids)
 
     def _in_template(self, question: str, answer: str = "", day: str = "") -> str:
         """A question in the template, up to where the answer begins, or with the answer.
@@ -258,9 +258,9 @@ class Generation(Experiment):
         Args:
             day: what the template is told of today; by default by its switches.
         """
-        if not self.base.tokenizer.chat_template:
+        if not self.model.tokenizer.chat_template:
             raise InputError(
-                f"the tokenizer of {self.base.name} has no chat template; leave --chat out."
+                f"the tokenizer of {self.model.name} has no chat template; leave --chat out."
             )
         reason = "it leaves out or changes what is asked"
         switches = dict(self.switches)
@@ -274,7 +274,7 @@ class Generation(Experiment):
             ]
             try:
                 with mock.patch(f"{templates.__name__}.datetime", clock):
-                    text = self.base.tokenizer.apply_chat_template(
+                    text = self.model.tokenizer.apply_chat_template(
                         turns, add_generation_prompt=not answer, tokenize=False, **switches
                     )
             except Exception as error:  # a template is a program and raises anything
@@ -286,7 +286,7 @@ class Generation(Experiment):
 
     def _template_fails(self, reason: str) -> InputError:
         return InputError(
-            f"the chat template of {self.base.name} fails ({reason}); leave --chat out."
+            f"the chat template of {self.model.name} fails ({reason}); leave --chat out."
         )
 
     def requests(self, keys: list[str], context_length: int) -> list[Request]:
@@ -295,7 +295,7 @@ class Generation(Experiment):
         asked = [self.request(key, samples[key], context_length) for key in keys]
         requests = [replace(request, stop=request.stop | self.ends) for request in asked]
         for request in requests:
-            special_tokens.check_ids(self.base.tokenizer, request.prompt, request.key)
+            special_tokens.check_ids(self.model.tokenizer, request.prompt, request.key)
         tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
         self.engine.check_length(max(tokens), context_length)
         return requests
@@ -303,9 +303,9 @@ class Generation(Experiment):
     def measure(self, model, requests: list[Request]) -> Iterator[tuple[str, dict]]:
         tails = {request.key: request.prompt[-_TAIL:] for request in requests}
         for key, tokens in self.engine.generate(model, requests):
-            prediction = self.base.tokenizer.decode(tokens, skip_special_tokens=True)
+            prediction = self.model.tokenizer.decode(tokens, skip_special_tokens=True)
             value = self.score(key, self.prepared.samples[key], prediction)
-            if self.chats and thinks(self.base.tokenizer.decode([*tails[key], *tokens])):
+            if self.chats and thinks(self.model.tokenizer.decode([*tails[key], *tokens])):
                 value |= {"thinking": True}
             yield key, value | {"prediction": prediction}
 

@@ -153,11 +153,11 @@ def scored(experiment) -> list[Book]:
         InputError: the checkpoint, or a method's factors, learned from one of them.
     """
     books = chosen(experiment.arguments)
-    base = experiment.base
+    model = experiment.model
     learned = {}
-    if base.training:
-        learned[base.name] = base.training
-    for method, options in [] if base.extension else experiment.comparison():
+    if model.training:
+        learned[model.name] = model.training
+    for method, options in [] if model.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
             if path.is_dir() or path.suffix == ".safetensors":  # of a fine-tune
                 facts = state.training(path if path.is_dir() else path.parent)

@@ -15,7 +15,7 @@ from core import rope
 from core.extend import extend_checkpoint
 from experiments import base_models
 from experiments.base_models.model import BaseModel
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
     PASSKEY,
@@ -152,8 +152,8 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     moved = model.rename(tmp_path / "elsewhere")
     line = [PASSKEY, "--model", moved, "--results", results]
     assert "done already" in done(*line)
-    assert Checkpoint("tiny").results == records.RESULTS  # of untrained base models alone
-    assert Checkpoint(str(moved), as_it_is=True).results == records.OWN
+    assert resolve("tiny").results == records.RESULTS  # of untrained base models alone
+    assert resolve(str(moved), as_it_is=True).results == records.OWN
     monkeypatch.setattr(records, "RESULTS", results)
     assert "is not of this fine-tune" in refusal(*line)
 
@@ -274,13 +274,13 @@ SCALED = {
 )
 def test_exports_of_these_know_their_model_again(tmp_path, architecture):
     mine = checkpoint(tmp_path / "mine", **architecture)
-    known = Checkpoint(str(mine), as_it_is=True)
+    known = resolve(str(mine), as_it_is=True)
     records.state_model(tmp_path / "results", "mine", known.facts(2))
     export = extend_checkpoint(mine, tmp_path / "export", "pi", 2)
     again = extend_checkpoint(export, tmp_path / "again", "yarn", 4)
     for each in (export, again):
-        exported = Checkpoint(str(each), as_it_is=True, beside=tmp_path / "results").exported
-        assert exported == ("mine", known.provenance)
+        exported = resolve(str(each), as_it_is=True, beside=tmp_path / "results")
+        assert (exported.folder, exported.before) == ("mine", known.identity)
 
 
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):

@@ -8,7 +8,9 @@ import pytest
 
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit import loading
+from experiments.kit.model import Model
+from experiments.kit.source import Source
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -19,7 +21,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def loads_nothing(monkeypatch):
-    monkeypatch.setattr(Checkpoint, "load", lambda *_: pytest.fail("weights were loaded"))
+    monkeypatch.setattr(Model, "load", lambda *_: pytest.fail("weights were loaded"))
 
 
 def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
@@ -55,10 +57,11 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, monkeypatch):
     """As a GGUF file in a package is."""
-    monkeypatch.setattr(Checkpoint, "gguf_file", "model.gguf")
-    monkeypatch.setattr(Checkpoint, "config", random_model().config)
-    monkeypatch.setattr(Checkpoint, "load", lambda self: random_model())
-    monkeypatch.setattr(Checkpoint, "stock_tokenizer", lambda self: byte_tokenizer())
+    packaged = Source("model", str(model), "model.gguf")
+    monkeypatch.setattr("experiments.kit.source.find", lambda name: packaged)
+    monkeypatch.setattr(Model, "config", random_model().config)
+    monkeypatch.setattr(Model, "load", lambda self: random_model())
+    monkeypatch.setattr(loading, "stock_tokenizer", lambda source: byte_tokenizer())
     status, _, err = call("extend --method dprope --model", model, "--output", tmp_path / "out")
     assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
     config = json.loads((tmp_path / "out" / "config.json").read_text())

@@ -14,7 +14,7 @@ from transformers.utils import hub as transformers_hub
 import records
 from core.errors import InputError
 from eval import hub
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from experiments.training import corpus
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub, Repository
@@ -130,14 +130,14 @@ def test_a_model_of_the_hub_is_extended(done, tmp_path):
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    by_name = Checkpoint(GATED)
-    local = Checkpoint(str(served.model))
+    by_name = resolve(GATED)
+    local = resolve(str(served.model))
     ids = torch.arange(40)[None]
     with torch.no_grad():
         assert torch.equal(by_name.load()(ids).logits, local.load()(ids).logits)
-    content = {key: local.provenance[key] for key in ("tokenizer", "config")}
+    content = {key: local.identity[key] for key in ("tokenizer", "config")}
     pinned = hub.REVISIONS[GATED]
-    assert by_name.provenance == {"source": GATED, "sha256": {}, "revision": pinned, **content}
+    assert by_name.identity == {"source": GATED, "sha256": {}, "revision": pinned, **content}
     prefix = f"/{GATED}/resolve/"
     paths = [path for _, path in served.asked if path.startswith(prefix)]
     assert {path.removeprefix(prefix).split("/")[0] for path in paths} == {pinned}
@@ -147,9 +147,9 @@ def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):
     def facts(commit):
         served.repositories[f"models/{OWN}"].commit = commit
         hub.reach.cache_clear()
-        base = Checkpoint(OWN)
-        assert base.provenance["sha256"] == {}
-        assert base.provenance["revision"] == commit
+        base = resolve(OWN)
+        assert base.identity["sha256"] == {}
+        assert base.identity["revision"] == commit
         return base.facts(2)
 
     records.state_model(tmp_path, "model", facts(FIRST))
@@ -173,12 +173,12 @@ def test_the_books_are_those_of_the_training_split(served):
 def test_a_hub_that_does_not_answer_is_no_wait_of_minutes_and_what_is_here_is_read(
     served, monkeypatch, silent
 ):
-    before = Checkpoint(OWN).config.to_dict()
+    before = resolve(OWN).config.to_dict()
     monkeypatch.setattr(served, "silent", silent)
     monkeypatch.setattr(hub, "PATIENCE", 0.5)
     hub.reach.cache_clear()
     started = time.monotonic()
     with pytest.raises(InputError, match="^[^\n]*$"):
-        print(Checkpoint("someone/else").config)
+        print(resolve("someone/else").config)
     assert time.monotonic() - started < 3
-    assert Checkpoint(OWN).config.to_dict() == before
+    assert resolve(OWN).config.to_dict() == before

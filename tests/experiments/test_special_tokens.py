@@ -10,7 +10,8 @@ from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from core.errors import InputError
 from eval import longbench, special_tokens
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.loading import stock_tokenizer
+from experiments.kit.model import Model, resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import journal, record
 from tests.models import byte_tokenizer, checkpoint, random_model
@@ -131,9 +132,9 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
 def test_chat_without_a_template_that_works_is_refused(
     model, refusal, results, monkeypatch, loads_nothing, template
 ):
-    tokenizer = Checkpoint(str(model)).tokenizer
+    tokenizer = resolve(str(model)).tokenizer
     tokenizer.chat_template = template
-    monkeypatch.setattr(Checkpoint, "tokenizer", tokenizer)
+    monkeypatch.setattr(Model, "tokenizer", tokenizer)
     assert "chat template" in refusal(PASSKEY, "--chat", "--model", model, "--results", results)
 
 
@@ -229,7 +230,7 @@ def test_answers_that_never_left_their_thinking_are_counted(
 )
 def test_a_prompt_is_what_stands_before_it_and_its_own_tokens(tmp_path, tokenizer, before):
     plain = tokenizer(WORDS, add_special_tokens=False).input_ids
-    prepared = Checkpoint(str(checkpoint(tmp_path / "toy", tokenizer))).tokenizer
+    prepared = resolve(str(checkpoint(tmp_path / "toy", tokenizer))).tokenizer
     assert prepared(WORDS).input_ids == prepared.encode(WORDS) == [*before, *plain]
     assert prepared([WORDS, WORDS]).input_ids == 2 * [[*before, *plain]]
     assert special_tokens.beginning(prepared) == before
@@ -337,7 +338,7 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     text = characters(book.read_text())
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
     assert sorted(read) == sorted(cut)
-    assert Checkpoint(str(tmp_path / "tuned")).stock_tokenizer()("x").input_ids[-1] == 2
+    assert stock_tokenizer(resolve(str(tmp_path / "tuned")).source)("x").input_ids[-1] == 2
 
 
 @pytest.mark.parametrize(
@@ -362,7 +363,7 @@ def test_ids_past_the_embedding_are_refused(
     ("tokenizer", "control"),
     [
         (byte_tokenizer("<s> $A"), "</s>"),
-        (Checkpoint("smollm2", as_it_is=True).tokenizer, "<|im_start|>"),
+        (resolve("smollm2", as_it_is=True).tokenizer, "<|im_start|>"),
         (ByT5Tokenizer(extra_ids=0), "</s>"),
     ],
     ids=["bytes", "SmolLM2", "in Python"],

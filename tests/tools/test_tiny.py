@@ -4,14 +4,14 @@ from transformers import AutoTokenizer
 
 from core.huggingface.embedding import config_geometry
 from experiments import base_models
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from records import ROOT
 
 DIRECTORY = ROOT / "models" / "tiny"
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(Checkpoint("tiny").config) == base_models.MODELS["tiny"].geometry
+    assert config_geometry(resolve("tiny").config) == base_models.MODELS["tiny"].geometry
 
 
 def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():

@@ -18,13 +18,13 @@ from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
     from eval.beyond.endpoint import Endpoint
-    from experiments.kit.checkpoint import Checkpoint
     from experiments.kit.experiment import Experiment
+    from experiments.kit.model import Model
 
 configuration = later("core.huggingface.configuration")
 rotation = later("core.huggingface.rotation")
 endpoint = later("eval.beyond.endpoint")
-checkpoint = later("experiments.kit.checkpoint")
+models = later("experiments.kit.model")
 
 # Servers that compute what this process does, by the type of the models with which that was
 # measured: see results/servers.csv. Records of any other server or type are not compared with those
@@ -54,26 +54,26 @@ def address(text: str) -> str:
     return text
 
 
-def served_name(base: Checkpoint, method: str | None, factor: float, options: dict) -> str:
+def served_name(model: Model, method: str | None, factor: float, options: dict) -> str:
     """The name of what a server must serve, or its end: BASE/RUN where a method made it, else the
     checkpoint's own.
 
     A folder that is called as a run is, as that of a fine-tune, comes after the folder that it is
     in.
     """
-    own = base.name if base.on_hub else checkpoint.own_name(base.name)
+    own = model.name if model.source.on_hub else models.own_name(model.name)
     if method is None:
         return own
     run = {
         "method": method,
         "factor": factor,
         "options": rope.stated_options(method, options),
-        "training": base.training["run"] if base.training else {},
+        "training": model.training["run"] if model.training else {},
     }
     name = records.run_of(run)
-    if not base.extension:
-        return f"{checkpoint.own_name(base.name)}/{name}"
-    return f"{Path(base.name).resolve().parent.name}/{own}" if own == name else own
+    if not model.extension:
+        return f"{models.own_name(model.name)}/{name}"
+    return f"{Path(model.name).resolve().parent.name}/{own}" if own == name else own
 
 
 class Serving(Engine):
@@ -99,27 +99,27 @@ class Serving(Engine):
         ((method, options),) = runs
         if self._follows_length(method):  # each server has its own rule
             raise InputError(
-                f"{method or self.base.name} chooses its frequencies by the input's length; leave "
+                f"{method or self.model.name} chooses its frequencies by the input's length; leave "
                 f"--endpoint out."
             )
-        self.name = served_name(self.base, method, experiment.factor, options)
+        self.name = served_name(self.model, method, experiment.factor, options)
 
     def _follows_length(self, method: str | None) -> bool:
         """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
         length."""
-        if method and not self.base.extension:
+        if method and not self.model.extension:
             return bool(rope.get(method).start or rope.get(method).by_length)
-        if (Path(self.base.source) / CLEX_FILE).is_file():
+        if (Path(self.model.source.place) / CLEX_FILE).is_file():
             return True
-        model = rotation.skeleton(self.base.config)
-        longest = 2 * self.base.stated_length
+        model = rotation.skeleton(self.model.config)
+        longest = 2 * self.model.stated_length
         return rotation.scale_for(model, 1) != rotation.scale_for(model, longest)
 
     def facts(self) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records
         must agree."""
         server = self.endpoint.server
-        kind = self.base.config.model_type
+        kind = self.model.config.model_type
         if (server, kind) in AS_HERE:
             return {"engine": {"name": server}}, []
         print(
@@ -154,7 +154,7 @@ class Serving(Engine):
                 "for shorter prompts, or start it with more (vLLM: --max-model-len)."
             )
 
-    def model(self, method: str | None, options: dict) -> Endpoint:
+    def extended(self, method: str | None, options: dict) -> Endpoint:
         return self.endpoint
 
     def generate(self, model: Endpoint, requests: list) -> Iterator[tuple[str, list[int]]]:
@@ -163,5 +163,5 @@ class Serving(Engine):
     @functools.cached_property
     def endpoint(self) -> Endpoint:
         """The run's model on the server, which is asked once what it can do."""
-        size = configuration.text_config(self.base.config).vocab_size
-        return endpoint.Endpoint(self.address, self.name, size, self.base.stops)
+        size = configuration.text_config(self.model.config).vocab_size
+        return endpoint.Endpoint(self.address, self.name, size, self.model.stops)

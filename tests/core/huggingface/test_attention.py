@@ -66,13 +66,13 @@ def test_a_mask_of_many_queries_is_not_copied(monkeypatch):
 
 
 def test_a_model_that_is_loaded_for_an_experiment_attends_so(monkeypatch, tmp_path):
-    from experiments.kit.checkpoint import Checkpoint
+    from experiments.kit.model import resolve
 
     called = []
     monkeypatch.setattr(
         attention, "_has_no_kernel", lambda query: called.append(query.shape) or True
     )
-    model = Checkpoint(str(checkpoint(tmp_path / "model"))).load()
+    model = resolve(str(checkpoint(tmp_path / "model"))).load()
     with torch.inference_mode():
         model(torch.arange(3, 23)[None])
     assert called == [(1, 4, 20, 16)] * 2

@@ -15,7 +15,7 @@ from core import rope
 from core.errors import InputError
 from core.extend import check_extension, extend, extend_checkpoint
 from core.huggingface.rotation import skeleton
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from tests.models import byte_tokenizer, random_model
 
 ARCHITECTURES = {
@@ -349,7 +349,7 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     assert "\n" not in str(error.value) and os.listdir(tmp_path) == ["source"]
     if kind not in ("dynamic", "own code"):  # which are evaluated as they are
         with pytest.raises(InputError):
-            Checkpoint(str(source)).load()
+            resolve(str(source)).load()
 
 
 @pytest.mark.parametrize("kind", ["head", "no head", "pickled", "float32"])
@@ -367,7 +367,7 @@ def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
         file.unlink()
         torch.save(tensors, tmp_path / "source" / "pytorch_model.bin")
     extended = extend_checkpoint(tmp_path / "source", tmp_path / "out", rope.BASELINE, 2)
-    loaded = Checkpoint(str(extended)).load()
+    loaded = resolve(str(extended)).load()
     assert loaded.lm_head.weight is loaded.model.embed_tokens.weight
 
 

@@ -9,7 +9,7 @@ import pytest
 from core.errors import InputError
 from core.extend import extend_checkpoint
 from core.rope import PROPOSED, TIME_REFERENCE
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from tests.changes import changes
 from tests.models import byte_tokenizer, random_model
 
@@ -26,8 +26,8 @@ SPECIAL = {"bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": "<
 
 def evaluated(folder):
     """What a record says of a checkpoint, and what an evaluation reads of it beside the weights."""
-    base = Checkpoint(str(folder), as_it_is=True)
-    said = base.provenance, base.stops, base.extension
+    base = resolve(str(folder), as_it_is=True)
+    said = base.identity, base.stops, base.extension
     return said, (base.stated_length, base.tokenizer("a text").input_ids)
 
 

@@ -13,7 +13,7 @@ from eval.perplexity import position_losses
 from experiments.beyond import learning_loop
 from experiments.beyond.learning_loop import LEAST, PATIENCE, is_flat
 from experiments.kit import texts
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from tests import processes
 from tests.experiments.written import changed
 from tests.models import byte_tokenizer, checkpoint
@@ -71,7 +71,7 @@ def test_the_record_says_what_was_learned(inputs, whole, call):
 
 def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inputs, whole):
     learned = record(whole)["scores"]
-    model = Checkpoint(str(inputs / "model")).load()
+    model = resolve(str(inputs / "model")).load()
     file = records.path(whole / "results", "model", "learned", f"from={BASELINE}_s=2_seed=0")
     extend(model, "factors", 2, file=file)
     (book,) = texts.files([inputs / "held.txt"])

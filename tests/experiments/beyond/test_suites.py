@@ -10,7 +10,7 @@ import records
 from core import discovery, rope
 from core.rope import scale
 from experiments import suites
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import Model
 from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
 from tests.models import random_model
@@ -115,7 +115,7 @@ def test_smollm2_trains_its_arms_in_their_order_under_their_names_and_scores_eac
 ):
     """The name of a chain is that of the record which its training writes. SmolLM2's own
     configuration, which takes seconds to read, has no part in it."""
-    monkeypatch.setattr(Checkpoint, "_config", random_model().config)
+    monkeypatch.setattr(Model, "_config", random_model().config)
     trained = []
     for chain in chains(suite_of("smollm2", tmp_path)):
         (module, *words), *scoring = chain.commands

@@ -8,11 +8,11 @@ import transformers
 
 import records
 from core.geometry import RopeGeometry, RopeScaling
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from experiments.training import budget
 from records import RESULTS
 
-SEVEN = Checkpoint("llama2-7b").architecture
+SEVEN = resolve("llama2-7b").architecture
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ SEVEN = Checkpoint("llama2-7b").architecture
     [("llama2-7b", 6_738_415_616), ("llama2-13b", 13_015_864_320), ("smollm2", 134_515_008)],
 )
 def test_parameters_are_those_published_and_tied_ones_count_once(model, published):
-    assert budget.parameters(Checkpoint(model).architecture) == published
+    assert budget.parameters(resolve(model).architecture) == published
 
 
 def test_the_papers_hours():

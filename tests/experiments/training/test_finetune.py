@@ -15,7 +15,7 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from experiments import finetune
 from experiments.kit import command_line
-from experiments.kit.checkpoint import Checkpoint
+from experiments.kit.model import resolve
 from experiments.training import state
 from experiments.training.corpus import Wanted, pack
 from experiments.training.trainer import Trainer
@@ -89,7 +89,7 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     record = json.loads(file.read_text())
     run = record["run"]
     batch = run["batch"]
-    base = Checkpoint("tiny")
+    base = resolve("tiny")
     loaded = base.load()
     model = rope.get(run["method"]).start(loaded, rope_geometry(loaded), run["factor"]).train()
     wanted = Wanted(run["data"], run["length"], batch, run["steps"], run["seed"])

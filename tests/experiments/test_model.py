@@ -7,8 +7,8 @@ import safetensors.torch
 import torch
 
 from core import files
-from experiments.kit.checkpoint import Checkpoint
 from experiments.kit.identity import of_weights
+from experiments.kit.model import resolve
 from tests.experiments.written import edit
 from tests.models import checkpoint, fine_tuned
 
@@ -16,8 +16,8 @@ from tests.models import checkpoint, fine_tuned
 def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatch):
     checkpoint(tmp_path / "tiny", max_position_embeddings=77)
     monkeypatch.chdir(tmp_path)
-    assert Checkpoint("tiny").model and Checkpoint("tiny").geometry.context_length == 1024
-    assert not Checkpoint("./tiny").model and Checkpoint("./tiny").geometry.context_length == 77
+    assert resolve("tiny").base and resolve("tiny").geometry.context_length == 1024
+    assert not resolve("./tiny").base and resolve("./tiny").geometry.context_length == 77
 
 
 A = torch.arange(4.0)
@@ -67,13 +67,13 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):
     folder = checkpoint(tmp_path / "model")
-    assert Checkpoint("llama2-7b").chosen_dtype(None) == "float32"  # on a CPU
-    monkeypatch.setattr("experiments.kit.checkpoint.device", lambda: "cuda")
+    assert resolve("llama2-7b").chosen_dtype(None) == "float32"  # on a CPU
+    monkeypatch.setattr("experiments.kit.model.device", lambda: "cuda")
     of_models = {"llama2-13b": "bfloat16", "smollm2": "bfloat16", "tiny": "float32"}
     for name, expected in of_models.items():
-        assert Checkpoint(name).chosen_dtype(None) == expected
+        assert resolve(name).chosen_dtype(None) == expected
     for dtype in ("float32", "float16", "bfloat16", None):
         edit(folder / "config.json", dtype=dtype)
-        assert Checkpoint(str(folder)).chosen_dtype(None) == (dtype or "float32")
+        assert resolve(str(folder)).chosen_dtype(None) == (dtype or "float32")
     fine_tuned(folder, scale="llama2-7b")  # a fine-tune is evaluated as its base model is
-    assert Checkpoint(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
+    assert resolve(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
