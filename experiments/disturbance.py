@@ -32,7 +32,7 @@ from core.geometry import RopeGeometry
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, printing
+from experiments.kit import command_line
 
 
 class Convention(NamedTuple):
@@ -172,7 +172,7 @@ def main() -> None:
             averages = [f"{each.average:8.2f}" for each in counted]
             paper = "" if options else printed.get((method, factor), "")
             rows.append([str(counted[0].interpolated), *averages, str(paper), name])
-        lines += ["", *printing.aligned(rows)]
+        lines += ["", *command_line.aligned(rows)]
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 

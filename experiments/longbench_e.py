@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eval import Request, hub, longbench
-from experiments.kit import command_line, printing
+from experiments.kit import command_line
 from experiments.kit.command_line import (
     count,
     count_or_all,
@@ -115,7 +115,7 @@ class LongBenchE(Generation):
         return longbench.aggregate(rows)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return printing.rows(scores["buckets"] | scores["averages"])
+        return command_line.rows(scores["buckets"] | scores["averages"])
 
 
 main = LongBenchE.main

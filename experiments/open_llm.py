@@ -16,7 +16,7 @@ from core.discovery import later
 from core.errors import check_choice
 from eval import hub
 from eval.open_llm_files import TASKS
-from experiments.kit import command_line, printing
+from experiments.kit import command_line
 from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment, Prepared
 
@@ -117,7 +117,7 @@ class OpenLLM(Experiment):
         return min(self.arguments.shots, TASKS[task].shots)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return printing.rows(scores["tasks"])
+        return command_line.rows(scores["tasks"])
 
 
 main = OpenLLM.main

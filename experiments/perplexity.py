@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from core.discovery import later
 from core.errors import InputError
-from experiments.kit import command_line, printing, texts
+from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, count_or_all, option
 from experiments.kit.experiment import Experiment, Prepared
 
@@ -82,7 +82,7 @@ class Perplexity(Experiment):
         return {"by_length": perplexity.aggregate(values, lengths), "by_window": by_window}
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
-        return printing.rows(scores["by_length"])
+        return command_line.rows(scores["by_length"])
 
 
 main = Perplexity.main

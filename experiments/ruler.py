@@ -17,7 +17,7 @@ import records
 from core import files
 from core.errors import check_choice
 from eval import Request, ruler
-from experiments.kit import command_line, printing
+from experiments.kit import command_line
 from experiments.kit.command_line import count, option, seed
 from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
@@ -105,7 +105,7 @@ class Ruler(Generation):
         return ruler.aggregate(rows)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
-        return printing.rows(scores["lengths"] | {"average": scores["average"]})
+        return command_line.rows(scores["lengths"] | {"average": scores["average"]})
 
 
 main = Ruler.main

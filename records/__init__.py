@@ -16,7 +16,6 @@ A record has these parts:
 This package needs neither torch nor a model.
 """
 
-from records.hashes import identity, of_method, of_scaling
 from records.machine import CODE, code_hash, commit, environment, versions
 from records.store import (
     BEYOND,
@@ -30,8 +29,11 @@ from records.store import (
     difference,
     folder,
     has,
+    identity,
     is_done,
     is_sketch,
+    of_method,
+    of_scaling,
     path,
     program,
     read,

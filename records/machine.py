@@ -14,8 +14,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from records.hashes import identity
-from records.store import BEYOND, ROOT
+from records.store import BEYOND, ROOT, identity
 
 # The code that every script measures or trains with, besides the scripts themselves.
 CODE = (

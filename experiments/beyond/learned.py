@@ -31,7 +31,7 @@ from core.geometry import RopeScaling
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
-from experiments.kit import command_line, printing, texts
+from experiments.kit import command_line, texts
 from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.engine import Engine
@@ -174,7 +174,7 @@ class Learned(Command):
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """The losses of the held-out text at the end."""
-        return printing.rows(scores["curve"][-1])
+        return command_line.rows(scores["curve"][-1])
 
 
 main = Learned.main

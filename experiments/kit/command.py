@@ -21,7 +21,7 @@ from core.errors import InputError
 from eval import special_tokens
 from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
-from experiments.kit import command_line, printing, processes
+from experiments.kit import command_line, processes
 from experiments.suites import suite
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Command:
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """What the script prints of a record: by default every mean, with its interval."""
-        return printing.rows(scores)
+        return command_line.rows(scores)
 
     # The command line.
 
@@ -223,7 +223,7 @@ class Command:
         environment = records.environment(processes.rank()[1]) | of_machine
         environment["seconds"] = round(seconds, 1)
         written = records.write(file, run, **parts, scores=scores, environment=environment)
-        lines = printing.aligned(self.rows(scores))
+        lines = command_line.aligned(self.rows(scores))
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")

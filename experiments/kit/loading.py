@@ -1,14 +1,18 @@
-"""What a checkpoint's files hold: its configuration, its tokenizer, what ends its answers, and its
-weights. What does not fit together is refused."""
+"""Where the files of a checkpoint are, and what they hold: its configuration, its tokenizer, what
+ends its answers, and its weights. What does not fit together is refused."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import pickle
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import transformers
+from huggingface_hub import try_to_load_from_cache
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -19,16 +23,20 @@ from transformers import (
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
 )
+from transformers.utils import cached_file
 
 from core import clex
-from core.errors import InputError, in_one_line
+from core.errors import InputError, in_one_line, meant
 from core.huggingface import attention as less_memory
+from core.huggingface import schema
 from core.huggingface.checkpoint import check_fit, check_weights, misfit, read_config
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
+from eval import hub
 from eval.generation import model_stops
+from experiments import base_models
 from experiments.kit.processes import device
-from experiments.kit.source import Source
+from records import ROOT
 
 # DeepSpeed, which transformers imports when saving, would warn about its own guess.
 if not torch.cuda.is_available():
@@ -37,6 +45,125 @@ if not torch.cuda.is_available():
 # `short_mscale`.
 transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
+# Weights in formats that are not used here.
+_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What from_pretrained takes to find a checkpoint.
+
+    Attributes:
+        name: the name of the model, for messages.
+        place: a directory or a name on the hub.
+        gguf_file: the name of its file in a package; None for a checkpoint.
+    """
+
+    name: str
+    place: str
+    gguf_file: str | None = None
+
+    @functools.cached_property
+    def on_hub(self) -> bool:
+        """Whether it is read from the hub."""
+        return not Path(self.place).is_absolute() and not Path(self.place).exists()
+
+    @property
+    def pin(self) -> dict:
+        """Further arguments of from_pretrained: the pinned commit of a repository on the hub, if it
+        has one."""
+        pinned = self.place in hub.REVISIONS and self.on_hub
+        return {"revision": hub.REVISIONS[self.place]} if pinned else {}
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of a repository on the hub: the pinned one, else the one of its cached
+        configuration."""
+        if not self.on_hub or self.pin:
+            return self.pin.get("revision")
+        cached = try_to_load_from_cache(self.place, "config.json")
+        return Path(cached).parent.name if isinstance(cached, str) else None
+
+    def check_access(self) -> None:
+        """Refuse, before any work, a model on the hub that is gated and cannot be read."""
+        if self.on_hub:
+            hub.reach(self.place)
+
+    def directory(self) -> Path:
+        """The directory of its config.json, of the hub's cache if it is on the hub.
+
+        Raises:
+            InputError: there is none.
+        """
+        is_base = self.name in base_models.MODELS
+        if self.on_hub:
+            try:
+                return Path(cached_file(self.place, "config.json", **self.pin)).parent
+            except Exception as error:  # a name that is none makes the libraries raise anything
+                if is_base:
+                    raise InputError(
+                        f"{self.name} is {self.place} on the Hugging Face hub, and nothing of it "
+                        f"can be read ({hub.reason(error)}); try again with a network, or give a "
+                        "directory that holds it."
+                    ) from error
+                raise InputError(
+                    f"no checkpoint at {self.name!r}{meant(self.name, base_models.MODELS)}; give a "
+                    "directory with config.json and weights, a name on the Hugging Face hub, or "
+                    f"one of {', '.join(base_models.MODELS)} ({hub.reason(error)})."
+                ) from error
+        folder = Path(self.place)
+        if not (folder / "config.json").is_file():
+            raise InputError(
+                f"{folder} is no directory with a config.json; give that of a checkpoint"
+                f"{f', or work in a checkout, which has {self.name}' if is_base else ''}."
+            )
+        return folder
+
+    def snapshot(self) -> Path:
+        """The directory of the whole checkpoint, of the hub's at the pinned commit if there is one;
+        downloaded if needed."""
+        if not self.on_hub:
+            return Path(self.place)
+        download = functools.partial(
+            hub.snapshot, self.place, "model", "try again, or give a directory"
+        )
+        directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
+        whole = any(directory.glob("*.safetensors"))
+        return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
+
+    def json(self, name: str) -> dict | None:
+        """What its JSON file of this name holds; None if it has none."""
+        quiet = {"_raise_exceptions_for_missing_entries": False}
+        file = cached_file(self.place, name, **quiet, **self.pin)
+        return schema.read(Path(file)) if file else None
+
+
+def find(name: str) -> Source:
+    """Where the base model of this name is, or the checkpoint in this directory or on the hub.
+
+    Raises:
+        InputError: a package is missing, or it is a GGUF file.
+    """
+    base = base_models.MODELS.get(name)
+    place = base.source if base else name
+    if place.startswith("repository:"):
+        return Source(name, str(ROOT / place.removeprefix("repository:")))
+    if place.startswith("package:"):
+        package, file = place.removeprefix("package:").split("/", 1)
+        spec = importlib.util.find_spec(package)  # finds the package without importing it
+        if spec is None:
+            raise InputError(
+                f"the package {package} that carries {name}'s weights is not installed; "
+                f"run `make env`."
+            )
+        return Source(name, spec.submodule_search_locations[0], file)
+    if place.lower().endswith(".gguf"):
+        raise InputError(
+            f"{place} is a GGUF file, which can be extended here (experiments.extend --model "
+            f"FILE.gguf --output "
+            "NEW.gguf), not evaluated; give the checkpoint that it was made from."
+        )
+    return Source(name, place)
 
 
 def configuration(source: Source) -> PreTrainedConfig:

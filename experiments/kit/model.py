@@ -31,9 +31,9 @@ from core.huggingface.rotation import skeleton
 from eval import special_tokens
 from experiments import base_models
 from experiments.base_models.model import BaseModel, own_model
-from experiments.kit import command_line, identity, loading, source
+from experiments.kit import command_line, identity, loading
+from experiments.kit.loading import Source
 from experiments.kit.processes import device
-from experiments.kit.source import Source
 from experiments.training import state
 
 HALF = ("bfloat16", "float16")
@@ -67,7 +67,7 @@ class Model:
     @functools.cached_property
     def source(self) -> Source:
         """Where its files are; InputError if a package is missing, or it is a GGUF file."""
-        return source.find(self.name)
+        return loading.find(self.name)
 
     # What its configuration says.
 

@@ -9,8 +9,8 @@ import pytest
 from core.disturbance import strategy_disturbance
 from core.rope import RopeGeometry, scale
 from experiments.kit import loading
+from experiments.kit.loading import Source
 from experiments.kit.model import Model
-from experiments.kit.source import Source
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -58,7 +58,7 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
 def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, monkeypatch):
     """As a GGUF file in a package is."""
     packaged = Source("model", str(model), "model.gguf")
-    monkeypatch.setattr("experiments.kit.source.find", lambda name: packaged)
+    monkeypatch.setattr("experiments.kit.loading.find", lambda name: packaged)
     monkeypatch.setattr(Model, "config", random_model().config)
     monkeypatch.setattr(Model, "load", lambda self: random_model())
     monkeypatch.setattr(loading, "stock_tokenizer", lambda source: byte_tokenizer())

@@ -8,7 +8,7 @@ import pytest
 
 import records
 from core.errors import InputError
-from experiments.kit import printing
+from experiments.kit import command_line
 from records import journal
 from tests.changes import changes
 
@@ -67,9 +67,9 @@ def test_scores_are_printed_in_aligned_rows():
         "average": score | {"mean": 12.34567},
         "by_document": {"mmlu": [0.0, 1.0]},
     }
-    assert printing.aligned(printing.rows(scores)) == [
+    assert command_line.aligned(command_line.rows(scores)) == [
         "by_length length 512         0.5    [0.25, 0.75]  n = 8",
         "by_length length 1024 token  0.5    [0.25, 0.75]  n = 8",
         "average                      12.35  [0.25, 0.75]  n = 8",
     ]
-    assert printing.aligned(printing.rows({"name": "a"})) == []
+    assert command_line.aligned(command_line.rows({"name": "a"})) == []
