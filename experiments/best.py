@@ -21,11 +21,11 @@ import records
 from core import rope
 from core.discovery import later
 from core.errors import InputError, check_choice
+from core.setting import Choice, Setting, flags
 from eval import special_tokens
 from eval.intervals import LEAST_TEXTS, students_half
 from experiments import base_models
 from experiments.kit import command_line, texts
-from experiments.suites.suite import Setting, flags
 
 if TYPE_CHECKING:
     from experiments.kit.model import Model
@@ -90,7 +90,7 @@ def main() -> None:
     print(command_line.as_called(f"python -m experiments.extend {shlex.join(command)}"))
 
 
-def expressible(base: Model, factor: float, wanted: list[str] | None = None) -> list[Setting]:
+def expressible(base: Model, factor: float, wanted: list[str] | None = None) -> list[Choice]:
     """Every setting that needs no training and that the model's configuration can express; of those
     that make the same model the first.
 
@@ -107,7 +107,7 @@ def expressible(base: Model, factor: float, wanted: list[str] | None = None) -> 
         ready = dict.fromkeys(method for method, _ in every)
         check_choice(name, "method that needs no training", ready)
     model = rotation.skeleton(base.config)
-    settings: dict[str, Setting] = {}
+    settings: dict[str, Choice] = {}
     for method, options in every:
         if wanted and method not in wanted:
             continue
@@ -179,7 +179,7 @@ def verdict(rows: Sequence[dict]) -> str:
 
 def as_typed(method: str, options: dict) -> str:
     """A setting as --method takes it, such as "dprope --n-hat 40"."""
-    return shlex.join([method, *flags(options)])
+    return Setting.make(method, options).typed
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from core.disturbance import (
     select_interpolated,
 )
 from core.geometry import RopeGeometry
+from core.setting import Setting
 from experiments import base_models
 from experiments.base_models import llama2
 from experiments.base_models.model import BaseModel
@@ -165,7 +166,7 @@ def main() -> None:
         if arguments.method:
             settings = command_line.chosen_methods(arguments)
         for method, options in settings:
-            name = command_line.in_words(method, options)
+            name = Setting.make(method, options).typed
             counted = [
                 of_method(geometry, method, factor, options, columns[how]) for how in columns
             ]

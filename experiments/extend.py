@@ -24,6 +24,7 @@ from core.discovery import later
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry, RopeScaling, scale
+from core.setting import Setting
 from experiments import base_models
 from experiments.kit import command_line
 
@@ -46,7 +47,7 @@ def main() -> None:
     method = arguments.method
     factor = arguments.factor
     options = rope.changed_options(method, command_line.given_options(arguments))
-    setting = f"{command_line.in_words(method, options)}, s = {factor:g}"
+    setting = f"{Setting.make(method, options).name}, s = {factor:g}"
     if arguments.output:
         rope.check_fixed(method)
         files.check_new(arguments.output)

@@ -28,6 +28,7 @@ import records
 from core import files, rope
 from core.discovery import later
 from core.errors import InputError
+from core.setting import Setting
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, texts
 from experiments.kit.command import Command
@@ -129,11 +130,11 @@ class FineTune(Command):
         steps = given.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
-        name = records.run_name(method, self.factor, options, given.seed)
+        name = Setting.make(method, options, self.factor).run_name(given.seed)
         first = processes.rank()[0] == 0
         if first:
             print(f"run           {name}")
-            print(f"method        {command_line.in_words(method, options)}", flush=True)
+            print(f"method        {Setting.make(method, options).name}", flush=True)
         if given.dry_run:
             print_needs(self, training, steps)
             return

@@ -29,6 +29,7 @@ import records
 from core import files, rope
 from core.discovery import later
 from core.errors import InputError
+from core.setting import Setting
 from experiments.kit import command_line
 from experiments.kit.command import ALL, Command
 from experiments.kit.command_line import count, number, option, two_or_more
@@ -87,8 +88,8 @@ class TimeCost(Command):
             )
         compared = {}
         for method, options in settings:
-            compared[records.run_name(method, self.factor, options)] = (method, options)
-        reference = records.run_name(rope.TIME_REFERENCE, self.factor, {})
+            compared[Setting.make(method, options, self.factor).run_name()] = (method, options)
+        reference = Setting(rope.TIME_REFERENCE, (), self.factor).run_name()
         run = {
             "scale": self.model.folder,
             "experiment": self.name,

@@ -15,6 +15,7 @@ from core import CLEX_FILE, files, rope
 from core import schema as schemas
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
+from core.setting import Setting
 from records import schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,29 +30,11 @@ _REMEDY = (
 )
 
 
-def run_name(method: str, factor: float, options: dict, seed: int | None = None) -> str:
-    """A file name that tells runs apart: the method, its given options, the factor, a fine-tune's
-    seed.
-
-    An option that is a path appears with its last part only.
-    """
-    parts = [method]
-    for key, value in sorted(options.items()):
-        short = (
-            "+".join(map(str, value)) if isinstance(value, list | tuple) else Path(str(value)).name
-        )
-        parts.append(f"{key.replace('_', '-')}={short}")
-    parts.append(f"s={factor:g}")
-    if seed is not None:
-        parts.append(f"seed={seed}")
-    return "_".join(parts)
-
-
 def run_of(run: dict) -> str:
     """The name of a run, with which its record's file name begins; the rest says on what it was
     measured."""
     seed = run.get("training", {}).get("seed")
-    return run_name(run["method"], run["factor"], run["options"], seed)
+    return Setting.of(run).run_name(seed)
 
 
 def identity(**parts) -> str:

@@ -28,6 +28,7 @@ from core import rope
 from core.discovery import later
 from core.errors import InputError
 from core.geometry import RopeScaling
+from core.setting import Setting
 from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
 from experiments.beyond.learning_loop import Learning
@@ -117,7 +118,7 @@ class Learned(Command):
             **settings.facts(),
             **texts.bos_for_record(self.bos),
         }
-        file = self.to_measure(run, f"from={records.run_name(method, self.factor, {}, given.seed)}")
+        file = self.to_measure(run, f"from={Setting(method, (), self.factor).run_name(given.seed)}")
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"

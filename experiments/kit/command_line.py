@@ -15,11 +15,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from core import SYMBOLS, files, rope
+from core import files, rope
 from core.errors import InputError, NonFiniteError, in_one_line, meant
 
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
-_PLACES = ("length", "depth", "start", "end")  # what a score in a list is of
+_SCORED_AT = ("length", "depth", "start", "end")  # what a score in a list is of
 _MOST = 10**12  # tokens, steps or samples, more than any machine measures
 _PLACES = "(default results/, for a model of your own build/own/results/)"
 
@@ -298,18 +298,6 @@ def given_options(arguments: argparse.Namespace) -> dict:
     }
 
 
-def in_words(method: str, options: dict) -> str:
-    """A method with its options, as scripts name it: "yarn", "dprope (t = 0)", "dprope (n̂ = 40)".
-
-    DPRoPE without a number of dimensions takes the paper's formula, whose t is 0 unless it is
-    given.
-    """
-    if method == rope.PROPOSED and "n_hat" not in options:
-        options = {"threshold": 0} | options
-    stated = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in options.items()]
-    return f"{method} ({', '.join(stated)})" if stated else method
-
-
 def check_method(arguments: argparse.Namespace) -> None:
     """Raise UsageError if there is an option of a method and no method."""
     if not arguments.method and (options := given_options(arguments)):
@@ -344,7 +332,7 @@ def rows(scores: object, *label: str) -> Iterator[tuple[str, str, str, str]]:
             yield from rows(each, *label)
     if not isinstance(scores, dict):
         return
-    label += tuple(f"{name} {scores[name]}" for name in _PLACES if name in scores)
+    label += tuple(f"{name} {scores[name]}" for name in _SCORED_AT if name in scores)
     if {"mean", "low", "high"} <= scores.keys():
         width = scores["high"] - scores["low"]  # of one sample it is none
         interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]" if width else ""

@@ -24,6 +24,7 @@ from tqdm import tqdm
 import records
 from core import files, rope
 from core.errors import InputError, NonFiniteError
+from core.setting import Setting
 from experiments.kit import command_line, processes
 from experiments.kit.command import ALL, Command
 from experiments.kit.engine import Engine
@@ -276,7 +277,7 @@ def _announce(experiment: Experiment, run: Run) -> None:
     stated = "".join(f"; {key} {value}" for key, value in prepared.settings.items())
     if "engine" in run.asked:
         stated += f"; engine {run.asked['engine']}"
-    by = f" by {command_line.in_words(run.method, run.options)}" if run.method else ""
+    by = f" by {Setting.make(run.method, run.options).name}" if run.method else ""
     print(
         f"{experiment.name} of {experiment.model.folder}{by}, {run.file.stem}: {samples}"
         f"{textwrap.shorten(stated, 160)}",

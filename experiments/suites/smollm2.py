@@ -7,8 +7,9 @@ and those to score by --texts. Under --quick a CPU measures all of it, at small 
 
 from collections.abc import Iterator
 
+from core.setting import Choice
 from experiments.base_models import smollm2
-from experiments.suites.suite import Chain, Setting, Suite, intervals, times
+from experiments.suites.suite import Chain, Suite, intervals, times
 
 # A setting is a method and its options.
 ORIGINAL = ("original", {})
@@ -54,7 +55,7 @@ QUICK = {
 EVALUATIONS = "passkey", "perplexity", "ruler", "open_llm"
 
 
-def arms(suite: Suite) -> list[tuple[Setting, int, dict]]:
+def arms(suite: Suite) -> list[tuple[Choice, int, dict]]:
     """ARMS, those of the first round alone under --quick, and each new method with one seed."""
     listed = [arm for arm in ARMS if arm[1] in suite.seeds(4)]
     return listed + [(setting, 1, EACH) for setting in suite.new]

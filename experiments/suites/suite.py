@@ -10,10 +10,9 @@ from types import ModuleType
 import records
 from core import rope
 from core.errors import InputError
+from core.setting import Choice, Setting, flags
 from experiments import suites
 from experiments.base_models.model import BaseModel
-
-Setting = tuple[str, dict]  # a method and its options
 
 # The experiments that read what a user gives to experiments.rerun, and the options that name it.
 READS = {
@@ -49,19 +48,6 @@ class Chain:
     scored: str = ""
 
 
-def flags(options: Mapping) -> list[str]:
-    """The words that state these options on a command line; True is a flag, a tuple or list several
-    values."""
-    words = []
-    for name, value in options.items():
-        words.append(f"--{name.replace('_', '-')}")
-        if isinstance(value, tuple | list):
-            words += map(str, value)
-        elif value is not True:
-            words.append(str(value))
-    return words
-
-
 @dataclass(frozen=True)
 class Suite:
     """A base model and the options of experiments.rerun; its methods make the chains of a suite.
@@ -95,7 +81,7 @@ class Suite:
         return range(min(count, 1) if self.quick else count)
 
     @property
-    def new(self) -> list[Setting]:
+    def new(self) -> list[Choice]:
         """Those of `methods` of which results/ has no record of this model; they are measured as
         the suite's own are."""
         return [
@@ -115,7 +101,7 @@ class Suite:
         commands = self._measuring([experiment], measured, None, options.get("factor", 2))
         return Chain(experiment, commands, needs=options.get("weights", ""))
 
-    def untrained(self, setting: Setting, factor: float, experiments: Iterable[str]) -> Chain:
+    def untrained(self, setting: Choice, factor: float, experiments: Iterable[str]) -> Chain:
         """The chain that measures the base model with this setting, without training; empty of a
         method that needs training.
 
@@ -129,11 +115,11 @@ class Suite:
             return Chain(method, [])
         measured = {"model": self._base, "method": method, "factor": factor, **options}
         commands = self._measuring(experiments, measured, method, factor)
-        return Chain(records.run_name(method, factor, options), commands)
+        return Chain(Setting.make(method, options, factor).run_name(), commands)
 
     def fine_tuned(
         self,
-        setting: Setting,
+        setting: Choice,
         factor: float,
         seed: int,
         experiments: Iterable[str],
@@ -154,15 +140,18 @@ class Suite:
             commands.insert(0, self._command("finetune", run, factor))
         return Chain(Path(output).name, commands)
 
-    def checkpoint(self, setting: Setting, factor: float, seed: int) -> str:
+    def checkpoint(self, setting: Choice, factor: float, seed: int) -> str:
         """Where the result of a fine-tune goes."""
         method, options = setting
-        run = records.run_name(method, factor, options, seed)
+        run = Setting.make(method, options, factor).run_name(seed)
         return str(self.output / "checkpoints" / run)
 
     def distinct(
-        self, settings: Iterable[Setting], factor: float, others: Iterable[Setting]
-    ) -> list[Setting]:
+        self,
+        settings: Iterable[Choice],
+        factor: float,
+        others: Iterable[Choice],
+    ) -> list[Choice]:
         """Of settings of the same frequencies, the one to measure. A table of an ablation takes its
         records for the others too.
 
@@ -174,9 +163,9 @@ class Suite:
         """
         # what learns has no frequencies yet
         others = [setting for setting in others if not rope.get(setting[0]).start]
-        equal: dict[str, Setting] = {}
+        equal: dict[str, Choice] = {}
 
-        def frequencies(setting: Setting) -> str:
+        def frequencies(setting: Choice) -> str:
             method, options = setting
             scaling = rope.scale(self.model.geometry, method, factor, **options)
             return records.of_scaling(scaling)
@@ -247,13 +236,13 @@ class Suite:
         return data
 
 
-def n_hats(model: BaseModel) -> list[Setting]:
+def n_hats(model: BaseModel) -> list[Choice]:
     """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
     half = model.geometry.head_dim / 2
     return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
 
 
-def intervals(**options) -> list[Setting]:
+def intervals(**options) -> list[Choice]:
     """DPRoPE at the paper's b, with more options of the method."""
     return [(rope.PROPOSED, {**options, "intervals": b}) for b in INTERVALS]
 

@@ -10,6 +10,7 @@ import pytest
 
 from analysis import drawing
 from core import rope
+from core.setting import Setting
 from experiments.kit import command_line
 from records import ROOT
 
@@ -101,11 +102,11 @@ def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("words", "options", "name"),
     [
-        ("dprope", {}, "dprope (t = 0)"),
-        ("dprope --threshold 0 --intervals 360", {}, "dprope (t = 0)"),
-        ("dprope --n-hat 40", {"n_hat": 40}, "dprope (n̂ = 40)"),
-        ("dprope --threshold 0.1", {"threshold": 0.1}, "dprope (t = 0.1)"),
-        ("yarn", {}, "yarn"),
+        ("dprope", {}, "DPRoPE (t = 0)"),
+        ("dprope --threshold 0 --intervals 360", {}, "DPRoPE (t = 0)"),
+        ("dprope --n-hat 40", {"n_hat": 40}, "DPRoPE (n̂ = 40)"),
+        ("dprope --threshold 0.1", {"threshold": 0.1}, "DPRoPE (t = 0.1)"),
+        ("yarn", {}, "YaRN"),
     ],
 )
 def test_a_setting_has_one_name(words, options, name):
@@ -114,4 +115,4 @@ def test_a_setting_has_one_name(words, options, name):
     command_line.add_method_arguments(parser, several="all")
     (setting,) = command_line.chosen_methods(parser.parse_args(["--method", *words.split()]))
     assert setting == (words.split()[0], options)
-    assert command_line.in_words(*setting) == name
+    assert Setting.make(*setting).name == name

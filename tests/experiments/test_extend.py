@@ -40,7 +40,7 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
     chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
     lines = out.splitlines()
-    begin = lines.index("dprope (n̂ = 6), s = 2") + 2
+    begin = lines.index("DPRoPE (n̂ = 6), s = 2") + 2
     rows = [line.split() for line in lines[begin : begin + 8]]
     for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
         assert int(pair) == i

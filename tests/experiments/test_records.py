@@ -8,6 +8,7 @@ import pytest
 
 import records
 from core.errors import InputError
+from core.setting import Setting
 from experiments.kit import command_line
 from records import journal
 from tests.changes import changes
@@ -23,9 +24,9 @@ def test_no_name_leads_out_of_results(tmp_path, name):
 
 def test_names_and_identities_tell_runs_apart():
     options = {"n_hat": 80, "intervals": 90}
-    assert records.run_name("dprope", 2, options) == "dprope_intervals=90_n-hat=80_s=2"
+    assert Setting.make("dprope", options, 2).run_name() == "dprope_intervals=90_n-hat=80_s=2"
     tuned = {"method": "pi", "factor": 4.0, "options": {}, "training": {"seed": 3}}
-    assert records.run_of(tuned) == records.run_name("pi", 4, {}, 3) == "pi_s=4_seed=3"
+    assert records.run_of(tuned) == Setting.make("pi", {}, 4).run_name(3) == "pi_s=4_seed=3"
     assert records.identity(a=1, b=2) == records.identity(b=2, a=1) != records.identity(a=1, b=3)
 
 

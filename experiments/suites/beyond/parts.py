@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 
 import records
 from core.disturbance import select_interpolated, strategy_disturbance
-from experiments.suites.suite import Chain, Setting, Suite
+from core.setting import Choice, Setting
+from experiments.suites.suite import Chain, Suite
 
 
-def covering(suite: Suite, factor: float) -> Setting:
+def covering(suite: Suite, factor: float) -> Choice:
     """DPRoPE at the least n̂ that interpolates every pair with a wavelength above L.
 
     Extrapolation would show these pairs angles never seen in pre-training.
@@ -27,7 +28,7 @@ def last_tokens(suite: Suite, factor: float, *attention_factors: float) -> Itera
     attention factors."""
     for options in ({}, *({"attention_factor": each} for each in attention_factors)):
         asking = suite.once("needles", method="original", factor=factor, last=True, **options)
-        yield Chain(records.run_name("original", factor, options), asking.commands)
+        yield Chain(Setting.make("original", options, factor).run_name(), asking.commands)
 
 
 def learned_factors(
@@ -35,7 +36,7 @@ def learned_factors(
 ) -> Iterator[Chain]:
     """The chain that learns the factors λ_i from the model itself, from a method's own, and
     measures it with them."""
-    name = f"from={records.run_name(start, factor, {}, seed)}"
+    name = f"from={Setting(start, (), factor).run_name(seed)}"
     learning = suite.once("learned", **{"from": start}, factor=factor, seed=seed)
     if learning.commands:
         file = records.path(suite.results, suite.name, "learned", name)

@@ -44,7 +44,7 @@ def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
         (
             "llama2-13b --factor 4 --n-hat 64 --gpus 8",
             0,
-            ["dprope_n-hat=64_s=4_seed=0", "dprope (n̂ = 64)", "45.3 GB"],
+            ["dprope_n-hat=64_s=4_seed=0", "DPRoPE (n̂ = 64)", "45.3 GB"],
         ),
         ("llama2-13b --factor 4 --gpus 16", 0, ["30.7 GB"]),
         ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
