@@ -8,12 +8,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import records
-from core.discovery import later
 from core.errors import InputError, meant
 from core.geometry import RopeGeometry
 from records import BEYOND, MODEL, OWN, RESULTS
-
-models_given = later("experiments.kit.model")
 
 
 class NotMeasured(InputError):
@@ -197,8 +194,10 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
+    from experiments.kit.model import resolve  # with torch, which committed records do without
+
     # a fine-tune and an export have the name of the model that they began with
-    name = models_given.resolve(model, as_it_is=True, beside=folder).folder
+    name = resolve(model, as_it_is=True, beside=folder).folder
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 
 def names(package: str) -> list[str]:
@@ -38,10 +39,12 @@ class _Later(ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-def later(name: str) -> ModuleType:
-    """The module of this dotted name, imported when something of it is first used.
+def later(*names: str) -> Any:
+    """The modules of these dotted names, or the one, imported when something of them is first used.
 
-    It stands for `import` at the top of a file whose command line is to be read at once, for what
-    imports torch or transformers.
+    It stands for imports at the top of a file whose command line is to be read at once, of what
+    imports torch or transformers. The file states these imports for readers of code, too, `if
+    TYPE_CHECKING`.
     """
-    return _Later(name)
+    modules = tuple(map(_Later, names))
+    return modules if len(modules) > 1 else modules[0]

@@ -26,12 +26,9 @@ import yaml
 from pydantic import Field
 from rouge import Rouge
 
-from core.discovery import later
 from core.errors import InputError, check_choice
 from core.schema import Count, Number, Text, check, having
 from eval.intervals import RESAMPLES, mean_interval, resampled_interval
-
-hub = later("eval.hub")  # it takes two seconds, and only a download needs it
 
 if TYPE_CHECKING:  # a table may name tasks and buckets without importing torch
     from transformers import PreTrainedTokenizerBase
@@ -306,6 +303,8 @@ def load(task: str, data: str | Path | None = None) -> list[dict]:
 def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     """(where the row is, for messages; the row) for each row of a task's file."""
     if data is None:
+        from eval import hub  # it takes two seconds, and only a download needs it
+
         (archive,) = hub.download(HUB, "data.zip", f"give a directory with {task}_e.jsonl instead")
         directory: Path | zipfile.Path = zipfile.Path(archive, "data/")
     else:

@@ -28,12 +28,15 @@ from experiments import base_models
 from experiments.kit import command_line, texts
 
 if TYPE_CHECKING:
+    from core import extend
+    from core.huggingface import rotation
+    from eval import perplexity
+    from experiments.kit import model as models
     from experiments.kit.model import Model
-
-models = later("experiments.kit.model")
-extend = later("core.extend")
-perplexity = later("eval.perplexity")
-rotation = later("core.huggingface.rotation")
+else:
+    models, extend, perplexity, rotation = later(
+        "experiments.kit.model", "core.extend", "eval.perplexity", "core.huggingface.rotation"
+    )
 
 EQUAL = 5e-5  # nats; a smaller difference is printed as 0.0000
 

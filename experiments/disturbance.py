@@ -20,7 +20,6 @@ import numpy as np
 import records
 from core import rope
 from core.angles import angle_distribution
-from core.discovery import later
 from core.disturbance import (
     EPSILON,
     angle_distribution_float32,
@@ -128,8 +127,6 @@ def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.n
     return count(np.array(inv_freq), length)
 
 
-models = later("experiments.kit.model")
-
 LEGEND = f"""
 divided: dimensions whose inverse frequency is divided by s.
 released: KL(P_L ‖ P_L'), as the authors' released code has it; counted exactly, with
@@ -182,7 +179,9 @@ def model_of(name: str) -> BaseModel:
     it."""
     if name in base_models.MODELS:
         return base_models.MODELS[name]
-    return models.resolve(name).settings(2)
+    from experiments.kit.model import resolve  # with torch, which base models do without
+
+    return resolve(name).settings(2)
 
 
 def published() -> dict[tuple[str, float], float]:

@@ -15,6 +15,7 @@ checkpoint to copy, or if the method is learned. `hf upload NAME DIR` brings the
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,13 +29,21 @@ from core.setting import Setting
 from experiments import base_models
 from experiments.kit import command_line
 
-extension = later("core.extend")
-card = later("core.huggingface.card")
-configuration = later("core.huggingface.configuration")
-embedding = later("core.huggingface.embedding")
-rotation = later("core.huggingface.rotation")
-loading = later("experiments.kit.loading")
-models = later("experiments.kit.model")
+if TYPE_CHECKING:
+    from core import extend as extension
+    from core.huggingface import card, configuration, embedding, rotation
+    from experiments.kit import loading
+    from experiments.kit import model as models
+else:
+    extension, card, configuration, embedding, rotation, loading, models = later(
+        "core.extend",
+        "core.huggingface.card",
+        "core.huggingface.configuration",
+        "core.huggingface.embedding",
+        "core.huggingface.rotation",
+        "experiments.kit.loading",
+        "experiments.kit.model",
+    )
 
 
 def main() -> None:

@@ -35,20 +35,43 @@ from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, two_or_more
 
 if TYPE_CHECKING:
-    from experiments.kit.model import Model
-    from experiments.training.state import Output
+    import torch
+    from transformers import utils as transformers_utils
 
-torch = later("torch")
-clex = later("core.clex")
-extend = later("core.extend")
-embedding = later("core.huggingface.embedding")
-identity = later("experiments.kit.identity")
-loading = later("experiments.kit.loading")
-budget = later("experiments.training.budget")
-state = later("experiments.training.state")
-training_text = later("experiments.training.corpus")
-trainers = later("experiments.training.trainer")
-transformers_utils = later("transformers.utils")
+    from core import clex, extend
+    from core.huggingface import embedding
+    from experiments.kit import identity, loading
+    from experiments.kit.model import Model
+    from experiments.training import budget, state
+    from experiments.training import corpus as training_text
+    from experiments.training import trainer as trainers
+    from experiments.training.state import Output
+else:
+    (
+        torch,
+        clex,
+        extend,
+        embedding,
+        identity,
+        loading,
+        budget,
+        state,
+        training_text,
+        trainers,
+        transformers_utils,
+    ) = later(
+        "torch",
+        "core.clex",
+        "core.extend",
+        "core.huggingface.embedding",
+        "experiments.kit.identity",
+        "experiments.kit.loading",
+        "experiments.training.budget",
+        "experiments.training.state",
+        "experiments.training.corpus",
+        "experiments.training.trainer",
+        "transformers.utils",
+    )
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import records
 from core.discovery import later
@@ -20,7 +21,10 @@ from experiments.kit import command_line
 from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
 from experiments.kit.experiment import Experiment, Prepared
 
-open_llm = later("eval.open_llm")
+if TYPE_CHECKING:
+    from eval import open_llm
+else:
+    open_llm = later("eval.open_llm")
 
 
 class OpenLLM(Experiment):

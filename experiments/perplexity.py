@@ -10,6 +10,7 @@ TEXT/LENGTH/BEGIN, so that methods can be paired.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from core.discovery import later
 from core.errors import InputError
@@ -17,7 +18,10 @@ from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, count_or_all, option
 from experiments.kit.experiment import Experiment, Prepared
 
-perplexity = later("eval.perplexity")
+if TYPE_CHECKING:
+    from eval import perplexity
+else:
+    perplexity = later("eval.perplexity")
 
 STRIDE = 256
 

@@ -36,11 +36,13 @@ from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
     from transformers import PreTrainedModel
 
-torch = later("torch")
-training_loss = later("experiments.training.loss")
+    from experiments.training import loss as training_loss
+else:
+    torch, training_loss = later("torch", "experiments.training.loss")
 
 LEAST = 10  # the least number of rounds
 

@@ -25,7 +25,6 @@ from collections.abc import Iterable
 
 import records
 from core import rope
-from core.discovery import later
 from core.errors import InputError
 from core.geometry import RopeScaling
 from core.setting import Setting
@@ -37,8 +36,6 @@ from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.engine import Engine
 from records.journal import Journal
-
-training_text = later("experiments.training.corpus")
 
 
 class Learned(Command):
@@ -89,6 +86,8 @@ class Learned(Command):
         )
 
     def run(self) -> None:
+        from experiments.training import corpus  # with torch, which --help does without
+
         self.join()
         given = self.arguments
         method = given.start
@@ -110,7 +109,7 @@ class Learned(Command):
             "model": self.model.identity,
             **records.of_method(self.model.geometry, method, self.factor, {}),
             "dtype": engine.dtype,
-            "data": training_text.content(given.corpus),
+            "data": corpus.content(given.corpus),
             "held_out": {
                 "texts": {book.title: book.sha256 for book in library},
                 "sequences": given.sequences,
@@ -122,10 +121,10 @@ class Learned(Command):
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
-        wanted = training_text.Wanted(
+        wanted = corpus.Wanted(
             given.corpus, length, settings.batch, settings.steps, given.seed, self.bos
         )
-        data = training_text.pack(wanted, self.model.tokenizer, cache)
+        data = corpus.pack(wanted, self.model.tokenizer, cache)
         for book in data.facts["books"]:
             if book["sha256"] in texts.hashes(library):
                 raise InputError(
@@ -136,7 +135,7 @@ class Learned(Command):
         )
         path = self.journals(records.identity(**run))
         with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
-            model = engine.model(None, {})
+            model = engine.extended(None, {})
             learner = learning_loop.Learner(model, self.model.geometry, start, settings, journal)
             result = learner.learn(data, held_out, length)
         seconds = result.pop("seconds")

@@ -30,18 +30,25 @@ from experiments.kit import texts
 from records.journal import Journal
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, modeling_layers
 
+    from core import extend
+    from core.beyond import learned_factors
+    from eval import perplexity
+    from experiments.training import loss as training_loss
     from experiments.training.corpus import PackedSequences
     from experiments.training.loss import HeadLoss
-
-torch = later("torch")
-extend = later("core.extend")
-learned_factors = later("core.beyond.learned_factors")
-modeling_layers = later("transformers.modeling_layers")
-perplexity = later("eval.perplexity")
-training_loss = later("experiments.training.loss")
+else:
+    torch, extend, learned_factors, modeling_layers, perplexity, training_loss = later(
+        "torch",
+        "core.extend",
+        "core.beyond.learned_factors",
+        "transformers.modeling_layers",
+        "eval.perplexity",
+        "experiments.training.loss",
+    )
 
 PATIENCE = 5  # the held-out loss must improve within so many evaluations,
 LEAST = 0.001  # by more than so many nats

@@ -14,14 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.discovery import later
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, texts
 from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
-
-perplexity = later("eval.perplexity")
 
 
 class LossByPosition(Experiment):
@@ -61,6 +58,8 @@ class LossByPosition(Experiment):
         return Prepared(samples, settings, data, suffix)
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[float]]]:
+        from eval import perplexity  # with torch, which --help does without
+
         block, _ = divisions(self.context_length, self.extended_length)
         for key, (_, tokens) in requests:
             losses = perplexity.position_losses(model, tokens, self.extended_length)

@@ -23,9 +23,10 @@ from experiments.kit.command_line import option, two_or_more
 from experiments.kit.experiment import Experiment, Prepared
 
 if TYPE_CHECKING:
+    from eval.beyond import needles as haystacks
     from eval.beyond.needles import Needle
-
-haystacks = later("eval.beyond.needles")
+else:
+    haystacks = later("eval.beyond.needles")
 KEYS = 16, 8, 4  # in a text
 
 

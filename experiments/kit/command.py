@@ -116,7 +116,7 @@ class Command:
     def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
         self.arguments = arguments
         self.model = model
-        self.results: Path = arguments.results or model.results
+        self.results: Path = arguments.results or default_results(model)
         if model.extension:
             self.factor = model.extension["factor"]
         else:
@@ -227,6 +227,12 @@ class Command:
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")
+
+
+def default_results(model: Model) -> Path:
+    """Where a model's records go, if --results does not say it: those of a model or fine-tune of
+    one's own are apart."""
+    return records.RESULTS if model.base else records.OWN
 
 
 def check_owner(results: Path, model: str) -> None:

@@ -157,7 +157,7 @@ class Model:
         if self.before:
             return self.before
         hashes = self.hashes
-        content = self.content()  # reads the configuration, which brings it into the cache
+        content = _content(self)  # reads the configuration, which brings it into the cache
         commit = self.source.commit
         if self.training:
             stated = records.run_of(self.training["run"] | {"training": self.training["run"]})
@@ -183,13 +183,6 @@ class Model:
         """The SHA-256 of its local files of weights."""
         return identity.of_weights(Path(self.source.place))
 
-    def content(self) -> dict[str, str]:
-        """Hashes of what its tokenizer and its configuration say."""
-        return {
-            "tokenizer": identity.of_tokenizer(self.tokenizer),
-            "config": identity.of_config(self.config),
-        }
-
     def facts(self, *factors: float) -> dict:
         """The contents of model.json beside its records; of a model that cannot be extended, its
         geometry is L alone.
@@ -210,12 +203,6 @@ class Model:
             "n_hat": {},
             "ablated": [],
         }
-
-    @property
-    def results(self) -> Path:
-        """Where its records go, if --results does not say it; those of a model or fine-tune of
-        one's own are apart."""
-        return records.RESULTS if self.base else records.OWN
 
     # What is loaded.
 
@@ -286,6 +273,14 @@ def own_name(model: str) -> str:
     return files.component(path.name)
 
 
+def _content(model: Model) -> dict[str, str]:
+    """Hashes of what its tokenizer and its configuration say."""
+    return {
+        "tokenizer": identity.of_tokenizer(model.tokenizer),
+        "config": identity.of_config(model.config),
+    }
+
+
 # Exports.
 
 
@@ -300,7 +295,7 @@ def _before_export(model: Model, results: Path) -> tuple[str, dict] | None:
     before = getattr(text, EXTENSION).get("before") or {}
     vars(text).update({key: before[key] for key in configuration.CHANGED if key in before})
     delattr(text, EXTENSION)
-    content = model.content() | {"sha256": model.hashes, "config": identity.of_config(config)}
+    content = _content(model) | {"sha256": model.hashes, "config": identity.of_config(config)}
     known = _known(content, results)
     return known if known and _extends_to(model, config) else None
 

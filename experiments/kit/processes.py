@@ -12,11 +12,15 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from core.discovery import later
 from core.errors import InputError
 
-torch = later("torch")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = later("torch")
 
 PATIENCE = timedelta(weeks=52)  # one process may score for days while the others are done and wait
 

@@ -28,10 +28,11 @@ from eval import special_tokens
 from experiments.kit import command_line, processes
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
-torch = later("torch")
-state = later("experiments.training.state")
+else:
+    torch = later("torch")
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,8 @@ def scored(experiment) -> list[Book]:
     for method, options in [] if model.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
             if path.is_dir() or path.suffix == ".safetensors":  # of a fine-tune
+                from experiments.training import state  # with torch, which --help does without
+
                 facts = state.training(path if path.is_dir() else path.parent)
             else:
                 remedy = "give a file that is whole"

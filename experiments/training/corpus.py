@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from core import files
-from core.discovery import later
 from core.errors import InputError
 from eval import hub, special_tokens
 from experiments.kit import processes, texts
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
-torch = later("torch")
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
 HUB = "emozilla/pg19"

@@ -30,16 +30,13 @@ from pydantic import Field
 
 import records
 from core import files, schema
-from core.discovery import later
 from core.errors import InputError
+from core.extend import export
 from core.schema import Count, Number, Text, having
-from experiments.kit import processes
+from experiments.kit import identity, processes
 
 if TYPE_CHECKING:
     from transformers import Trainer
-
-extend = later("core.extend")
-identity = later("experiments.kit.identity")
 
 FACTS = "training.json"
 MANIFEST = "manifest.json"
@@ -321,7 +318,7 @@ class Output:
     def _write(self, trainer, model, tokenizer, facts: dict) -> None:
         finished = self.unfinished / _FINISHED
         files.remove(finished)
-        extend.export(model, finished, tokenizer)
+        export(model, finished, tokenizer)
         history = [entry for entry in trainer.state.log_history if "loss" in entry]
         stated = {
             "run": self.settings,

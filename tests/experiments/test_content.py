@@ -15,6 +15,7 @@ from core import rope
 from core.extend import extend_checkpoint
 from experiments import base_models
 from experiments.base_models.model import BaseModel
+from experiments.kit.command import default_results
 from experiments.kit.model import resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
@@ -152,8 +153,9 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
     moved = model.rename(tmp_path / "elsewhere")
     line = [PASSKEY, "--model", moved, "--results", results]
     assert "done already" in done(*line)
-    assert resolve("tiny").results == records.RESULTS  # of untrained base models alone
-    assert resolve(str(moved), as_it_is=True).results == records.OWN
+    # the project's are those of untrained base models alone
+    assert default_results(resolve("tiny")) == records.RESULTS
+    assert default_results(resolve(str(moved), as_it_is=True)) == records.OWN
     monkeypatch.setattr(records, "RESULTS", results)
     assert "is not of this fine-tune" in refusal(*line)
 

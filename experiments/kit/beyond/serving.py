@@ -17,14 +17,19 @@ from core.errors import InputError
 from experiments.kit.engine import Engine
 
 if TYPE_CHECKING:
+    from core.huggingface import configuration, rotation
+    from eval.beyond import endpoint
     from eval.beyond.endpoint import Endpoint
+    from experiments.kit import model as models
     from experiments.kit.experiment import Experiment
     from experiments.kit.model import Model
-
-configuration = later("core.huggingface.configuration")
-rotation = later("core.huggingface.rotation")
-endpoint = later("eval.beyond.endpoint")
-models = later("experiments.kit.model")
+else:
+    configuration, rotation, endpoint, models = later(
+        "core.huggingface.configuration",
+        "core.huggingface.rotation",
+        "eval.beyond.endpoint",
+        "experiments.kit.model",
+    )
 
 # Servers that compute what this process does, by the type of the models with which that was
 # measured: see results/servers.csv. Records of any other server or type are not compared with those
