@@ -141,7 +141,7 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("core.extend.export", interrupted)
+        patched.setattr("experiments.training.state.export", interrupted)
         status, _, err = finetuned(arguments=three)
         assert status == 130
         assert err.endswith(f"last checkpoint: {unfinished / 'checkpoint-3'}.\n")
