@@ -28,7 +28,7 @@ FITTING = (
     "cwe",
     "fwe",
 )
-# Benchmarks of its size, which tools/tiny/miniature/write.py generated.
+# Benchmarks of its size, which were generated; the model's card names the commit.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
 
 OPTIONS = {
