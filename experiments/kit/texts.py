@@ -371,28 +371,23 @@ def say_left_out(short: dict[str, int], least: int) -> None:
 
 
 def sequences(
-    tokenizer, given: list[Book], length: int, bos: Sequence[int] = (), excerpts: int = 1
-) -> dict[Book, list[Tensor]]:
-    """Of each text the ids of excerpts with `length` tokens to score: all that are read, the last
-    of which is only predicted. A text that is too short for them is left out, and named.
+    tokenizer, given: list[Book], length: int, bos: Sequence[int] = ()
+) -> dict[Book, Tensor]:
+    """Of each text the ids of its beginning with `length` tokens to score: all that are read, the
+    last of which is only predicted. A text that is too short is left out, and named.
 
     Args:
-        length: how many of an excerpt's last tokens are scored: all but those of `bos`, or but the
-            first if there is none.
-        bos: the ids before an excerpt, from :func:`eval.special_tokens.beginning`.
-        excerpts: how many there are of a text, one after the other from its beginning.
+        length: how many of the last tokens are scored: all but those of `bos`, or but the first if
+            there is none.
+        bos: the ids before a text, from :func:`eval.special_tokens.beginning`.
 
     Raises:
         InputError: as of :func:`read`.
     """
-    unscored = int(not bos)
-    count = excerpts * length + unscored
+    count = length + int(not bos)
     before = torch.tensor(bos, dtype=torch.int64)
-    found: dict[Book, list[Tensor]] = {}
-    for book, ids in read(tokenizer, given, count, count).items():
-        starts = range(0, excerpts * length, length)
-        found[book] = [torch.cat([before, ids[at : at + length + unscored]]) for at in starts]
-    return found
+    books = read(tokenizer, given, count, count)
+    return {book: torch.cat([before, ids]) for book, ids in books.items()}
 
 
 def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
