@@ -50,7 +50,7 @@ RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify train rerun ablations report clean \
-  $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+  $(TABLES:%=table_%) $(FIGURES:%=fig_%)
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -123,7 +123,6 @@ table_%: env
 # Any other name is refused with those that there are.
 fig_%: env
 	@$(PY) -m figures $(call quote,$*) $(SHOWN)
-table_longbench: table_longbench_e ## Table 1 by a shorter name
 audit: env ## Recompute the paper's averages and claims; list what differs
 	@$(PY) -m report.audit
 report: env ## build/report/index.html: all pages in one file, its tables sortable
