@@ -49,7 +49,7 @@ RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if
 RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(call quote,$(RECORDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify pretrain train rerun ablations report clean \
+.PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify train rerun ablations report clean \
   $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
@@ -150,9 +150,6 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	  $(PY) -m tables $$table $(RENDERED) || exit; done
 
 ##@ Train
-pretrain: env ## Train the tiny base model from nothing, into build/tiny
-##   CORPUS=DIR of books
-	$(PY) -m tools.tiny.pretrain $(call option,--corpus,CORPUS)
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books
 	$(PY) -m experiments.finetune --model $(call quote,$(MEASURED)) --method $(call quote,$(value METHOD)) \

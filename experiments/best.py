@@ -63,7 +63,7 @@ def main() -> None:
     length = round(context_length * factor)
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
-    tokens = [ids for (ids,) in texts.sequences(tokenizer, books, length, bos).values()]
+    tokens = texts.sequences(tokenizer, books, length, bos).values()
     model = base.load(base.chosen_dtype(arguments.dtype))
     rows: list[dict] = []
     count = len(settings) * len(tokens)

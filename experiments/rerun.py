@@ -146,8 +146,8 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     number = "only this chain, by its number in --list, as a task of a cluster runs it"
     option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
-    own = "score the .txt and .parquet files in DIR (default: the packaged books)"
-    option(data, "--texts", existing_directory, "DIR", own)
+    own = "score the .txt and .parquet files in DIR, or texts of packages (default: the suite's)"
+    option(data, "--texts", _texts, "DIR|KIND:N", own)
     texts.add_books_of(data)
     items = (
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
@@ -221,10 +221,13 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
 def _given(arguments: argparse.Namespace) -> dict:
     """The user's data: absolute paths, so that commands that are listed can be run anywhere."""
     given = {}
-    if arguments.texts:
+    few = arguments.quick and not arguments.books_of
+    if isinstance(arguments.texts, Path):
         found = texts.in_folder(arguments.texts.absolute())
-        few = arguments.quick and not arguments.books_of
         given["texts"] = found[:1] if few else found
+    elif arguments.texts:
+        kind, _ = texts.packaged(arguments.texts)
+        given["texts"] = f"{kind}:1" if few else arguments.texts
     if arguments.books_of:
         given["books_of"] = arguments.books_of.absolute()
     if arguments.benchmarks:
@@ -253,6 +256,12 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     for factor in factors:
         rope.scale(model.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
     return model.folder, model.settings(*factors)
+
+
+def _texts(name: str) -> Path | str:
+    """A directory, or a name of texts of packages."""
+    found = texts.source(name)
+    return found if isinstance(found, str) else existing_directory(name)
 
 
 def _corpus(name: str) -> str:

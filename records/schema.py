@@ -14,7 +14,6 @@ _Of_length = having({"length": Count})
 _Found = having({"length": Count, "mean": Number, "low": Number, "high": Number, "n": Count})
 _Found_at = having({"length": Count, "depth": Number, "mean": Number})
 _Between = having({"start": Count, "end": Count})
-_Apart = having({"of_means": Number, "mean": Number, "largest": Number})
 _OF_METHOD = {"method": Text | None, "options": dict[str, Any]}
 _TIME = having(
     {
@@ -56,11 +55,6 @@ _SCORES: dict[str, dict[str, Any]] = {
     "needles": {
         "keys": dict[str, Annotated[list[_KEY], Field(min_length=1)]],
         "ranges": Annotated[list[having({"start": Count, "nats": Number})], Field(min_length=1)],
-    },
-    "served": {
-        "losses": dict[str, _Mean],
-        "apart_from": dict[str, _Apart],
-        "answer": having({"served": Text}),
     },
     "learned": {
         "factors": list[Number],

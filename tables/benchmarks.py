@@ -32,8 +32,7 @@ def longbench_e(results: Results) -> Table:
     caption = (
         f"LongBench-E, mean score over its tasks by length in words. Measured rows: {INTERVALS}. "
         "A prompt that exceeds L' loses its middle, so the original has a row for each s. "
-        "A miniature is generated (tools/tiny/miniature) and cannot be compared with the "
-        "benchmark. Best in bold."
+        "A miniature is generated and cannot be compared with the benchmark. Best in bold."
     )
 
     def tasks(record: Record) -> str:
@@ -49,8 +48,8 @@ def open_llm(results: Results) -> Table:
     caption = (
         "Open LLM benchmarks (%): TruthfulQA (mc2, 0-shot), HellaSwag (0-shot), MMLU (5-shot), "
         "ARC-c (25-shot), fewer where a title says so. Measured rows: on the sample of documents "
-        f"that the record names, {INTERVALS}. A miniature is generated (tools/tiny/miniature) and "
-        "cannot be compared with the benchmarks. Best in bold."
+        f"that the record names, {INTERVALS}. A miniature is generated and cannot be "
+        "compared with the benchmarks. Best in bold."
     )
 
     def shots(record: Record) -> str:

@@ -1,10 +1,7 @@
 """Loss by position at the beginnings of texts: the records of experiments.beyond.loss_by_position.
 
-A text may have several excerpts, one after the other, and be a part of a book; a book's loss is the
-mean of all.
+A text may be a part of a book; a book's loss is the mean over its parts.
 """
-
-import re
 
 import numpy as np
 
@@ -76,11 +73,11 @@ def _mean_between(run: Record, losses: np.ndarray, positions: dict) -> np.ndarra
 
 
 def blocks(*runs: Record) -> np.ndarray:
-    """The losses of records on the same texts, [records, excerpts, blocks], in the first record's
+    """The losses of records on the same texts, [records, texts, blocks], in the first record's
     order.
 
     Raises:
-        InputError: a record is of other excerpts than the first.
+        InputError: a record is of other texts than the first.
     """
     first = runs[0]
     for run in runs:
@@ -94,15 +91,12 @@ def blocks(*runs: Record) -> np.ndarray:
 
 
 def texts(run: Record) -> list[str]:
-    """The book of each excerpt: the first excerpt has the book's own title, and the next is "TITLE
-    (1)"."""
-    names = run.scores["blocks"]
-    without = {name: re.sub(r" \(\d+\)$", "", name) for name in names}
-    return [book_of(title if title in names else name) for name, title in without.items()]
+    """The book that each text is of."""
+    return [book_of(title) for title in run.scores["blocks"]]
 
 
 def by_text(*runs: Record) -> np.ndarray:
-    """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of
+    """:func:`blocks`, each book's mean over its parts: [records, books, blocks], in the order of
     the titles."""
     losses = blocks(*runs)
     of = np.array(texts(runs[0]))

@@ -104,24 +104,6 @@ def extend_gguf(
     return Path(output)
 
 
-def dequantised(source: str | os.PathLike, output: str | os.PathLike) -> Path:
-    """Write the same model in float32 to `output`, with one tensor in memory at a time.
-
-    Raises:
-        InputError: the file is missing, or `output` exists.
-    """
-    reader = _read(Path(source))
-    with files.new(Path(output)) as partial:
-        _write(
-            reader,
-            partial,
-            {"general.file_type": int(gguf.LlamaFileType.ALL_F32)},
-            {},
-            float32=True,
-        )
-    return Path(output)
-
-
 def _read(file: Path) -> gguf.GGUFReader:
     """The file, mapped into memory rather than read."""
     try:
@@ -255,10 +237,8 @@ def _write(
     target: Path,
     keys: dict[str, int | float | str],
     tensors: dict[str, np.ndarray],
-    float32: bool = False,
 ) -> None:
-    """Write the file with these keys set and these tensors added; its own tensors as they are, or
-    in float32."""
+    """Write the file with these keys set and these tensors added; its own tensors as they are."""
     types = gguf.GGUFValueType
     kinds = {str: types.STRING, int: types.UINT32, float: types.FLOAT32}
     fields = {
@@ -274,25 +254,15 @@ def _write(
     for key, field in fields.items():
         writer.add_key_value(key, *field)
     for tensor in reader.tensors:
-        if float32:
-            shape = tuple(map(int, reversed(tensor.shape)))
-            writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), 4 * tensor.n_elements)
-        else:
-            data = tensor.data
-            writer.add_tensor_info(
-                tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type
-            )
+        data = tensor.data
+        writer.add_tensor_info(tensor.name, data.shape, data.dtype, data.nbytes, tensor.tensor_type)
     for name, values in tensors.items():
         writer.add_tensor_info(name, values.shape, values.dtype, values.nbytes)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     for tensor in reader.tensors:
-        data = tensor.data
-        kind = tensor.tensor_type
-        writer.write_tensor_data(
-            gguf.dequantize(data, kind).astype(np.float32) if float32 else data
-        )
+        writer.write_tensor_data(tensor.data)
     for values in tensors.values():
         writer.write_tensor_data(values)
     writer.close()

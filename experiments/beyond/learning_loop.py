@@ -111,7 +111,7 @@ def held_out(
             excerpt = texts.Book(
                 f"{book.title}, second half, part {number} of {count}", book.text[start:end]
             )
-            ((sequence,),) = texts.sequences(tokenizer, [excerpt], length, bos).values()
+            (sequence,) = texts.sequences(tokenizer, [excerpt], length, bos).values()
             sequences.append((book.title, sequence))
     return sequences
 

@@ -17,7 +17,6 @@ import numpy as np
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, texts
-from experiments.kit.command_line import count, option
 from experiments.kit.experiment import Experiment, Prepared
 
 
@@ -31,31 +30,20 @@ class LossByPosition(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         texts.add_arguments(parser)
-        excerpts = "excerpts of L' tokens of each text, one after the other from its beginning"
-        option(parser, "--excerpts", count, "N", excerpts, 1)
 
     def prepare(self) -> Prepared:
-        """A sample is an excerpt: its name and its tokens. The first of a book has the book's
-        title as its name."""
-        count = self.arguments.excerpts
+        """A sample is a text: its title and its first L' tokens."""
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
         given = texts.scored(self)
-        books = texts.sequences(self.model.tokenizer, given, length, self.bos, count)
-        samples = {}
-        for book, excerpts in books.items():
-            for number, tokens in enumerate(excerpts):
-                excerpt = f" ({number})" if number else ""
-                key = f"{book.title} {book.sha256[:12]}{excerpt}"
-                samples[key] = (book.title + excerpt, tokens)
-        settings = {"length": length}
-        suffix = f"_books={len(books)}"
-        if count > 1:
-            settings["excerpts"] = count
-            suffix += f"_excerpts={count}"
-        settings |= texts.bos_for_record(self.bos)
+        books = texts.sequences(self.model.tokenizer, given, length, self.bos)
+        samples = {
+            f"{book.title} {book.sha256[:12]}": (book.title, tokens)
+            for book, tokens in books.items()
+        }
+        settings = {"length": length, **texts.bos_for_record(self.bos)}
         data = {book.title: book.sha256 for book in books}
-        return Prepared(samples, settings, data, suffix)
+        return Prepared(samples, settings, data, suffix=f"_books={len(books)}")
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[float]]]:
         from eval import perplexity  # with torch, which --help does without
@@ -82,7 +70,7 @@ def scores(blocks: dict[str, list[float]], context_length: int, length: int) -> 
     It holds the mean loss with its interval, per bucket and for three ranges of positions: within
     L, and the two halves of the range beyond L.
     """
-    per_block = np.array(list(blocks.values()))  # [excerpts, blocks]
+    per_block = np.array(list(blocks.values()))  # [texts, blocks]
     block, bucket = divisions(context_length, length)
 
     def over(start: int, end: int) -> dict:

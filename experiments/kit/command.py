@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from experiments.kit.model import Model
 
 ALL = "for a base model, all that need no training; else the checkpoint as it is"
-TEXTS = {"packaged", "parts", "plays", "texts"}  # whoever chooses by one of them needs no other
 # Chosen for a suite's --lengths: other lengths leave them to the script.
 OF_LENGTHS = {"stride", "tokens"}
 
@@ -263,8 +262,6 @@ def suite_options(
     decided = {"factor", "method", "fitting", *stated}
     if "lengths" in stated:
         decided |= OF_LENGTHS
-    if stated.keys() & TEXTS:
-        decided |= TEXTS
     lists = {action.dest for action in parser._actions if action.nargs == "+"}
     options = {}
     (factor,) = model.factors

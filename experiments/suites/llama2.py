@@ -18,7 +18,7 @@ OPTIONS = {
     "open_llm": {},
     "ruler": {"lengths": LENGTHS, "samples": 500},
     # The paper's texts are PG19's; give them by --texts.
-    "perplexity": {"packaged": 3, "lengths": LENGTHS, "stride": 256},
+    "perplexity": {"texts": "packaged:3", "lengths": LENGTHS, "stride": 256},
     "passkey": {"lengths": (2048, 4096, 8192, 12288, 16384, 20480), "keys": 10},
     "time_cost": {"length": 8192, "checkpointing": True},
 }
@@ -28,7 +28,7 @@ QUICK = {
     "longbench_e": {"limit": 1},
     "open_llm": {"limit": 10},
     "ruler": {"lengths": LENGTHS[:2], "samples": 1},
-    "perplexity": {"packaged": 1, "lengths": LENGTHS[:2], "tokens": 16384},
+    "perplexity": {"texts": "packaged:1", "lengths": LENGTHS[:2], "tokens": 16384},
     "passkey": {"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
     "time_cost": {"repeats": 1},
 }

@@ -31,7 +31,7 @@ def tokens(model, factor):
 
 
 OPTIONS = {
-    "perplexity": {"packaged": 1, "lengths": lengths, "stride": stride, "tokens": tokens},
+    "perplexity": {"texts": "packaged:1", "lengths": lengths, "stride": stride, "tokens": tokens},
     "passkey": {"lengths": quarters, "depths": 3, "keys": 1},
     "ruler": {"lengths": lengths, "samples": 1},
     "longbench_e": {"limit": 20},

@@ -39,7 +39,7 @@ ABLATIONS = N_HATS + INTERVALS
 OPTIONS = {
     "finetune": {},
     "passkey": {"keys": 10},
-    "perplexity": {"parts": 17, "tokens": 20480},
+    "perplexity": {"texts": "parts:17", "tokens": 20480},
     "ruler": {"lengths": (4096, 8192, 16384), "samples": 10},
     "open_llm": {"limit": 500, "shots": 5},
     "time_cost": {"length": 256, "precision": 0.02},
@@ -47,7 +47,7 @@ OPTIONS = {
 QUICK = {
     "finetune": {"length": 1024, "batch": 1, "steps": 1},
     "passkey": {"lengths": (1024, 2048), "depths": 1, "keys": 1},
-    "perplexity": {"parts": 1, "lengths": (1024, 2048), "stride": 512, "tokens": 2560},
+    "perplexity": {"texts": "parts:1", "lengths": (1024, 2048), "stride": 512, "tokens": 2560},
     "ruler": {"lengths": (4096,), "samples": 1, "tasks": ("niah_single_1",)},
     "open_llm": None,
     "time_cost": {"repeats": 1},

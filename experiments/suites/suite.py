@@ -26,7 +26,6 @@ READS = {
 }
 INTERVALS = 90, 180, 360, 720  # b in the paper's Tables 6 and 7
 SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # n̂ of d in Tables 4 and 5
-PACKAGED = "packaged", "parts", "plays"  # the options that choose texts of packages
 FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
 
 
@@ -221,8 +220,6 @@ class Suite:
         of_one_factor = replace(self.model, factors=(factor,))
         if options == suites.defaults(self.name, of_one_factor, experiment, factor):
             return {}
-        if "texts" in self._data(experiment):
-            options = {name: options[name] for name in options if name not in PACKAGED}
         return options
 
     def _data(self, experiment: str) -> dict:

@@ -28,12 +28,12 @@ FITTING = (
     "cwe",
     "fwe",
 )
-# Benchmarks of its size, which tools/tiny/miniature/write.py generated.
+# Benchmarks of its size, which were generated; the model's card names the commit.
 BENCHMARKS = ROOT / "models" / "tiny" / "benchmarks"
 
 OPTIONS = {
     "finetune": {},
-    "perplexity": {"lengths": (1024, 2048, 4096), "parts": 8, "tokens": 4352},
+    "perplexity": {"lengths": (1024, 2048, 4096), "texts": "parts:8", "tokens": 4352},
     "passkey": {"lengths": (512, 1024, 2048, 3072, 4096), "keys": 2},
     "ruler": {"samples": 4, "tasks": FITTING},
     "longbench_e": {"benchmarks": BENCHMARKS, "margin": 128, "new_tokens": 64},
@@ -42,7 +42,7 @@ OPTIONS = {
 }
 QUICK = {
     "finetune": {"steps": 2},
-    "perplexity": {"lengths": (1024, 2048), "parts": 1, "tokens": 2560},
+    "perplexity": {"lengths": (1024, 2048), "texts": "parts:1", "tokens": 2560},
     "passkey": {"lengths": (1024, 2048), "depths": 3, "keys": 1},
     "ruler": {"samples": 1, "lengths": (1024, 2048)},
     "longbench_e": {"limit": 1},

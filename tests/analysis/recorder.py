@@ -50,7 +50,6 @@ NOTHING = {
     "longbench_e": {"buckets": {}, "averages": {}, "tasks": {}},
     "open_llm": {"tasks": {}, "by_document": {}},
     "loss_by_position": {"buckets": []},
-    "served": {"losses": {}, "apart_from": {}},
     "finetune": {"tokens": 0},
 }
 
@@ -151,14 +150,6 @@ class Recorder:
         buckets = dict.fromkeys(("0-4k", "4-8k", "8k+"), found)
         averages = {"Avg.": found}
         add("longbench_e", {"buckets": buckets, "averages": averages, "tasks": {"qasper": {}}})
-        apart = {"of_means": 0.0, "mean": 0.0, "largest": 0.0}
-        served = {
-            "losses": dict.fromkeys(("engine", "transformers", "unextended"), score(nats)),
-            "apart_from": {"transformers": apart, "unextended": apart},
-            "answer": {"served": "checkpoint"},
-        }
-        engine = {"name": "vllm", "version": "1"}
-        add("served", served, engine=engine, tokens=LENGTH + 1024, scored=1024)
 
     def learned(self, method: str, factor=2, seeds=(0, 1), better=0.0, converged=True) -> None:
         """Factors that were learned from a method's by each seed, and their loss by position."""

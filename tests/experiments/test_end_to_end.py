@@ -26,7 +26,7 @@ def test_a_fine_tune_reaches_the_table(done, tmp_path):
     (corpus / "book.txt").write_text(book.text[:60_000])
     training = "finetune --model tiny --method pi --steps 1 --length 256 --batch 1"
     done(training, "--corpus", corpus, "--output", tuned, "--results", results)
-    window = f"perplexity --packaged 1 --lengths {LENGTH} --stride {STRIDE} --tokens {TOKENS}"
+    window = f"perplexity --texts packaged:1 --lengths {LENGTH} --stride {STRIDE} --tokens {TOKENS}"
     done(window, "--model", tuned, "--results", results)
 
     blocks = perplexity(Results.of("tiny", results)).blocks

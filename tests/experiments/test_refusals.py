@@ -77,7 +77,13 @@ LINES = """
     a value twice: extend --model {model} --method pi --factor 2 --factor 3
     a method's value twice: extend --model {model} --method dprope --n-hat 4 --n_hat 6
     a switch and its contrary: perplexity --model {model} --texts text.txt --bos --no-bos
-    texts of two kinds: best --model {model} --texts text.txt --plays 1
+    texts of two kinds: best --model {model} --texts text.txt plays:1
+    texts of two packages: best --model {model} --texts plays:1 --texts parts:2
+    more plays than there are: best --model {model} --texts plays:40
+    plays without a number: best --model {model} --texts plays:all
+    no plays: best --model {model} --texts plays:0
+    texts of an unknown kind: best --model {model} --texts novels:3
+    a file that is called as plays are: best --model {model} --texts plays:39
     switches without a template: passkey --model {model} --chat-options a=1
     a switch without a value: passkey --model {model} --chat --chat-options thinking
     a clock that shows no date: passkey --model {model} --chat --chat-options strftime_now=today
@@ -89,7 +95,7 @@ LINES = """
     no rows to score: loss_by_position --model {model} --texts rows.parquet --method pi
     no rows to hide keys in: needles --model {model} --texts rows.parquet --method pi
     tokens for no window: perplexity --model {model} --lengths 64 --texts text.txt --tokens 9
-    books of a record without texts: perplexity --model {model} --books-of text.txt --plays 1
+    books of no record: perplexity --model {model} --books-of text.txt --texts plays:1
     two texts of one name: perplexity --model {model} --lengths 64 --texts text.txt folder/text.txt
     the same text twice: perplexity --model {model} --lengths 64 --texts text.txt copy.txt
     the same text twice to rank by: best --model {model} --texts text.txt copy.txt
@@ -115,7 +121,7 @@ ROWS = dict(line.strip().split(": ", 1) for line in LINES.splitlines() if line)
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
-    for name in ("text.txt", "copy.txt"):
+    for name in ("text.txt", "copy.txt", "plays:39"):
         (here / name).write_text("All happy families are alike. " * 60)
     (here / "latin.txt").write_bytes("Ça va mal".encode("latin-1"))
     for file in ("empty.txt", "model.gguf"):

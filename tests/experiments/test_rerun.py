@@ -130,7 +130,7 @@ LENGTHS = [512, 1024, 2048, 3072, 4096]
         ("longbench_e", "tiny", {"margin": 128, "new_tokens": 64, "limit": None}),
         ("perplexity --tokens all", "tiny", {"tokens": None, "lengths": [1024, 2048, 4096]}),
         ("perplexity --lengths 512", "smollm2", {"lengths": [512], "stride": None}),
-        ("perplexity --packaged 1", "smollm2", {"packaged": 1, "parts": None}),
+        ("perplexity --texts packaged:1", "smollm2", {"texts": ["packaged:1"]}),
         ("open_llm --limit all", "smollm2", {"limit": None, "shots": 5, "benchmarks": None}),
         (
             "passkey --keys 5 --factor 2",
@@ -140,7 +140,7 @@ LENGTHS = [512, 1024, 2048, 3072, 4096]
         (
             "perplexity --factor 3",
             "mine",
-            {"lengths": [128, 384], "stride": 64, "tokens": 512, "packaged": 1},
+            {"lengths": [128, 384], "stride": 64, "tokens": 512, "texts": ["packaged:1"]},
         ),
     ],
 )
@@ -209,6 +209,7 @@ def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
     ("line", "says"),
     [
         ("--model smollm2 --texts empty", "no .txt or .parquet file in"),
+        ("--model smollm2 --texts parts:18", "give parts:1 to parts:17"),
         ("--model smollm2 --benchmarks empty", "no folder open_llm or longbench_e"),
         ("--model tiny --corpus empty/none", "--corpus: 'empty/none' is not a directory"),
         ("--model tiny --factor 2", "give --factor for a model of your own only"),
@@ -247,6 +248,14 @@ def test_a_listed_command_can_be_given_to_a_shell(done, tmp_path):
     scored = [shlex.split(line) for line in listed if "experiments.perplexity" in line]
     assert scored
     assert all(str(book) in words for words in scored)
+
+
+@pytest.mark.parametrize(("more", "wanted"), [([], "plays:3"), (["--quick"], "plays:1")])
+def test_texts_of_packages_are_handed_on_by_name(done, more, wanted):
+    listed = done("rerun --model smollm2 --list --texts plays:3", *more).splitlines()
+    scored = [line for line in listed if "experiments.perplexity" in line]
+    assert scored
+    assert all(f" --texts {wanted} " in line for line in scored)
 
 
 def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Texts as editors on Windows write them, and those that a model was trained on."""
 
 import json
+from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
@@ -75,6 +76,16 @@ def test_a_file_of_factors_that_cannot_say_what_it_read_is_refused(refusal, tmp_
     line = ["--file", file, "--results", tmp_path / "results"]
     said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
     assert "data_facts" in said and str(file) in said
+
+
+def test_a_text_is_a_path_or_is_named_by_its_kind_and_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("Dune: a novel.txt", "plays:2"):
+        Path(name).write_text(name)
+    given = ["Dune: a novel.txt", "./plays:2"]
+    books = texts.named([texts.source(name) for name in given])
+    assert [book.text for book in books] == ["Dune: a novel.txt", "plays:2"]
+    assert texts.named([texts.source("parts:3")]) == texts.parts(3)
 
 
 def test_books_are_whole_and_free_of_the_licence_text():

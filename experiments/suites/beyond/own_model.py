@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.suites.suite import Chain, Suite
 
-OPTIONS = {"loss_by_position": {"packaged": 1}, "needles": {"packaged": 1}}
+OPTIONS = {"loss_by_position": {"texts": "packaged:1"}, "needles": {"texts": "packaged:1"}}
 
 
 def untrained(suite: Suite) -> Iterator[Chain]:

@@ -36,19 +36,19 @@ ATTENTION_FACTORS = [
 
 def parts(model, factor):
     """Of War and Peace's parts, twelve have 32k tokens."""
-    return 12 if factor == 4 else 17
+    return "parts:12" if factor == 4 else "parts:17"
 
 
 OPTIONS = {
     # In float32, as methods differ by thousandths.
-    "loss_by_position": {"parts": parts, "dtype": "float32"},
-    "needles": {"parts": parts, "dtype": "bfloat16"},
+    "loss_by_position": {"texts": parts, "dtype": "float32"},
+    "needles": {"texts": parts, "dtype": "bfloat16"},
     # Within 75 steps the loss is flat from both starts: seven minutes of a GPU, days of a core.
     "learned": {"steps": 100, "evaluate_every": 5, "dtype": "float32"},
 }
 QUICK = {
-    "loss_by_position": {"parts": 1},
-    "needles": {"parts": 1},
+    "loss_by_position": {"texts": "parts:1"},
+    "needles": {"texts": "parts:1"},
     "learned": None,
 }
 POSITIONS = ["loss_by_position"]

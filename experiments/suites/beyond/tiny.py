@@ -18,13 +18,13 @@ OPTIONS = {
     "learned": {"steps": 200, "evaluate_every": 4},
     # On the beginnings of texts that no one trains on; those of the committed records are whole
     # books (--texts).
-    "loss_by_position": {"plays": 39},
-    "needles": {"plays": 39},
+    "loss_by_position": {"texts": "plays:39"},
+    "needles": {"texts": "plays:39"},
 }
 QUICK = {
     "learned": {"steps": 2, "sequences": 1},
-    "loss_by_position": {"plays": 1},
-    "needles": {"plays": 1},
+    "loss_by_position": {"texts": "plays:1"},
+    "needles": {"texts": "plays:1"},
 }
 READS_ITS_OWN = ("learned",)
 POSITIONS = ["loss_by_position"]

@@ -25,7 +25,7 @@ def book(*losses, title="A Book"):
 
 
 def with_blocks(blocks):
-    """A record of several excerpts."""
+    """A record of several texts."""
     record = book(0)
     record["scores"]["blocks"] = blocks
     return record
@@ -62,14 +62,14 @@ def test_differences_are_paired_by_text_and_seed(recorder):
 
 
 @pytest.mark.parametrize("texts", [3, 8])
-def test_excerpts_of_a_text_are_one_sample(recorder, texts):
+def test_parts_of_a_book_are_one_sample(recorder, texts):
     rng = np.random.default_rng(texts)
     means = {}
     for method in ("pi", "yarn"):
         losses = rng.normal(3, 0.5, (texts, 2, 4))
         blocks = {}
         for text, (one, other) in enumerate(losses.tolist()):
-            blocks |= {f"Part {text}": one, f"Part {text} (1)": other}
+            blocks |= {f"Book {text}, part 1": one, f"Book {text}, part 2": other}
         recorder.add("loss_by_position", method, **with_blocks(blocks))
         means[method] = losses[:, :, 2:].mean(axis=(1, 2))
     pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows

@@ -3,8 +3,12 @@
 from tables.beyond.loss_by_position import loss_by_position
 
 
-def test_excerpts_of_one_text_count_as_one(recorder):
-    losses = {"One": [1, 1, 4, 7], "One (1)": [3, 1, 4, 7], "Two": [1, 1, 1, 1]}
+def test_parts_of_one_book_count_as_one(recorder):
+    losses = {
+        "One, part 1": [1, 1, 4, 7],
+        "One, part 2": [3, 1, 4, 7],
+        "Two": [1, 1, 1, 1],
+    }
     spans = [{"start": a, "end": b} for a, b in ((0, 8192), (8192, 12288), (12288, 16384))]
     for method, more in (("yarn", 0), ("pi", 0.5)):
         moved = {title: [loss + more for loss in each] for title, each in losses.items()}
