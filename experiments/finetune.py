@@ -183,7 +183,7 @@ class FineTune(Command):
                 raise
         if first and not is_recorded:
             print(output.path)
-            record(self, state.measured(output.path), facts, file)
+            record(self, state.training(output.path), facts, file)
 
     def check_place(self, name: str) -> None:
         """As for evaluations; and a run of other settings than the suite's is none of it."""

@@ -26,7 +26,7 @@ IDENTIFIES = "revision", "sha256", "tokenizer", "config"  # of them, those that 
 BEYOND = "beyond"
 _REMEDY = (
     "remove it and measure again, or, if an older version wrote it, convert it by "
-    "python -m tools.bring_over"
+    "tools/bring_over.py of commit 45a9edf7"
 )
 
 

@@ -110,7 +110,7 @@ def test_what_is_imported_later_is_what_readers_of_code_see(file):
             assert [seen[name] for name in named] == dotted
 
 
-@pytest.mark.parametrize("folder", [*ALLOWED, "tools", "tests"])
+@pytest.mark.parametrize("folder", [*ALLOWED, "tests"])
 def test_the_papers_part_imports_nothing_beyond_it(folder):
     """So that every folder beyond/ can be removed; core/discovery.py lists what lies there."""
     for file in (ROOT / folder).rglob("*.py"):

@@ -12,8 +12,7 @@ beside the weights.
   none. transformers would go on from one without an optimizer's state, or with a flipped bit, to
   other losses.
 - `training.json` holds the settings as "run", their identity, what the run measured, and as
-  "content" a hash of all but the environment and the weights, which have their own. One that an
-  older version wrote has no such hash: it is evaluated as ever, and no record is made from it.
+  "content" a hash of all but the environment and the weights, which have their own.
 - Its record follows from `training.json`.
 """
 
@@ -86,8 +85,8 @@ _TRAINING = having(
             }
         ),
         "ran_on": dict[str, Any],
+        "content": Text,
     },
-    {"content": Text},
 )
 
 
@@ -101,30 +100,14 @@ def training(folder: Path) -> dict | None:
     if not file.is_file():
         return None
     anew = (
-        "fine-tune again, convert it by python -m tools.bring_over if an older version wrote it, "
-        "or remove it to evaluate the checkpoint under its own name"
+        "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
+        "wrote it, or remove it to evaluate the checkpoint under its own name"
     )
     facts = files.read_json(file, anew)
     schema.check(facts, _TRAINING, str(file), anew)
-    hashed = facts["identity"], facts.get("content", content(facts))
+    hashed = facts["identity"], facts["content"]
     if hashed != (records.identity(**facts["run"]), content(facts)):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
-    return facts
-
-
-def measured(folder: Path) -> dict:
-    """The training.json of a fine-tune, for its record.
-
-    Raises:
-        InputError: it is not what experiments.finetune wrote, or an older version wrote it, and
-            nothing tells whether what it measured is as it was.
-    """
-    facts = training(folder)
-    if "content" not in facts:
-        raise InputError(
-            f"{folder / FACTS} has no hash of what was measured, as an older version wrote it; if "
-            "nobody has changed it, add the hash by python -m tools.bring_over, or fine-tune again."
-        )
     return facts
 
 

@@ -31,7 +31,7 @@ def test_the_papers_hours():
 
 @pytest.mark.parametrize(("tokens", "measured"), [(8192, 3.5937), (16384, 5.6207)])
 def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
-    """GB of four of 7B's layers beside weights and moments, in tools/bench/results/gpu.csv."""
+    """GB of four of 7B's layers beside weights and moments, in results/gpu.csv."""
     layers = transformers.LlamaConfig(**SEVEN.to_dict() | {"num_hidden_layers": 4})
     held = budget.activations(layers, tokens, checkpointing=True)
     assert sum(held.values()) / 1e9 == pytest.approx(measured, rel=0.15)

@@ -11,7 +11,6 @@ from experiments.training import state
 from experiments.training.state import MANIFEST, Output
 from tests.changes import changes
 from tests.models import checkpoint, fine_tuned
-from tools.bring_over import bring_over_training
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
 STATE = {"global_step": 100, "log_history": [{"loss": 2.5, "step": 1}], "is_local_process": True}
@@ -66,23 +65,12 @@ def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
     folder = checkpoint(tmp_path / "tuned")
     as_it_is = fine_tuned(folder)
     file = folder / state.FACTS
-    assert state.measured(folder) == as_it_is
+    assert state.training(folder) == as_it_is
     for at, kind, other in changes(as_it_is):
         file.write_text(json.dumps(other))
-        found = said(lambda: state.measured(folder))
+        found = said(lambda: state.training(folder))
         if at not in FREE:
             assert isinstance(found, str) and str(file) in found, (at, kind)
-
-
-def test_one_of_an_older_version_is_evaluated_and_recorded_once_its_hash_is_added(tmp_path):
-    folder = checkpoint(tmp_path / "tuned")
-    facts = fine_tuned(folder)
-    older = {name: facts[name] for name in facts if name != "content"}
-    (folder / state.FACTS).write_text(json.dumps(older))
-    assert state.training(folder) == older
-    assert "older version" in said(lambda: state.measured(folder))
-    (folder / state.FACTS).write_text(json.dumps(bring_over_training(older)))
-    assert state.measured(folder) == facts
 
 
 def test_a_file_less_is_refused_by_name(folder, facts):
