@@ -43,6 +43,22 @@ def _least(view: View, name: str, factor: float | None = None) -> Iterable[Score
     return [of.loss(view, other, name, factor) for other in others]
 
 
+def _lost_within(view: View) -> bool:
+    """Whether DPRoPE loses to YaRN within L nearly what it loses beyond."""
+    sample = of.sample(view)
+    return all(
+        sample.gap(each, where=WITHIN).mean > 0.95 * sample.gap(each).mean
+        for each in (PAPERS, ZERO)
+    )
+
+
+def _costs_least(view: View, name: str) -> bool:
+    """Whether a setting's keys beyond L cost less than those of each other, and their interval says
+    so."""
+    keys = of.keys(view)
+    return all(keys.gap(each, name).low > 0 for each in keys.names if each != name)
+
+
 def smollm2(view: View) -> Assumptions:
     covering = "DPRoPE (n̂ = 28)"
     by_rank = (RULE, RIVAL, PAPERS, ZERO, "PI")
@@ -55,14 +71,7 @@ def smollm2(view: View) -> Assumptions:
     )
     yield "The 20 books say the same", _in_order(view, by_rank)
 
-    lost = [
-        (of.sample(view).gap(each, where=WITHIN), of.sample(view).gap(each))
-        for each in (PAPERS, ZERO)
-    ]
-    yield (
-        "DPRoPE is about as far behind YaRN within L as beyond it",
-        all(within.mean > 0.95 * beyond.mean for within, beyond in lost),
-    )
+    yield "DPRoPE is about as far behind YaRN within L as beyond it", _lost_within(view)
     yield (
         "Beyond L it has more loss than the paper's n̂ on",
         _on_each(of.sample(view).gap(ZERO, PAPERS), 20),
@@ -184,6 +193,11 @@ def tiny(view: View) -> Assumptions:
         least = all(gap.low > 0 for gap in _least(view, COVERED, factor))
         yield "which is YaRN without its blend, has the least loss of all methods", least
         yield "It has the least loss of them", least
+    yield "rule costs the least beyond L at s = 2", _costs_least(view, RULE)
+    yield "though its loss is far higher", of.loss(view, RULE).low > 0
+    at_four = of.OnBooks(needles, needles.sampled(view.results, 4))
+    yield "At s = 4 it costs more than YaRN", at_four.gap(RULE).low > 0
+    for factor in papers:
         ahead = of.loss(view, covering[factor], papers[factor], factor).high < 0
         yield "the covering n̂ has less loss beyond L than the paper's", ahead
     yield "against MrRoPE-Pro, the next", of.ranked(view)[1][0] == "MrRoPE-Pro"
@@ -208,16 +222,25 @@ def came_out(views: dict[str, View]) -> Assumptions:
     keys = of.keys(view)
     order = of.sample(view).gap(PAPERS).low > 0 and _on_each(of.sample(view).gap(ZERO, PAPERS), 20)
     yield "The least change is not the least loss", order
+    yield "Within the context it has about as much more", _lost_within(view)
     slightly = decision.by_loss(of.first_round(view).gap(PAPERS)) == decision.SLIGHTLY_WORSE
     yield "the second difference nearly vanishes by loss", slightly
     better = decision.by_keys(keys.gap(PAPERS)) == "YaRN retrieves better"
     even = decision.by_keys(keys.gap(WARM)) == decision.NO_MATTER
     yield "Retrieval tells the two apart, by YaRN's attention factor", better and even
-    yield "is below what was set to matter (0.5)", even
+    yield "below the 0.5 set beforehand", even
     sharper = keys.gap(WARM_LAST, LAST, WITHIN).high < 0
-    yield "The unextended model gains by that factor, too", sharper
+    yield "That factor helps the unextended model within its context, too", sharper
     paid = of.of_windows(view, RIVAL, "16k", "original", "8k")
     yield "By loss alone, extending does not pay here", _on_each(paid)
+    others = [each for each in of.sample(view).names if each != RULE]
+    best = all(of.sample(view).gap(each, RULE).low > 0 for each in others)
+    yield "LongRoPE2's rule is best on SmolLM2 by loss", best
+    yield (
+        "more loss than YaRN beyond the context, but by keys",
+        of.loss(views["tiny"], RULE).low > 0,
+    )
+    yield "but by keys it is best there", _costs_least(views["tiny"], RULE)
 
 
 def results_beyond(views: dict[str, View]) -> Assumptions:

@@ -91,23 +91,20 @@ def key_outcomes(view: View, rows: Sequence[tuple[str, str, str, str, str]]) -> 
 
 
 @offered
-def by_loss_and_keys(view: View, untrained: Sequence, tuned: Sequence) -> str:
-    """README's: losses and nats a key minus YaRN's, within L and beyond."""
+def by_loss_and_keys(view: View, compared: Sequence) -> str:
+    """README's: losses and nats a key without training, minus YaRN's, within L and beyond."""
     page = "results/smollm2/beyond/README.md"
     header = (
-        "SmolLM2, 8k → 16k, minus YaRN",
+        "SmolLM2 untrained, 8k → 16k, minus YaRN",
         f"[loss within 8k]({page}#in-short)",
         "beyond",
         f"[nats a key within 8k]({page}#keys-in-books)",
         "beyond",
     )
     rows = []
-    for row in map(Compared.of, untrained):
+    for row in map(Compared.of, compared):
         by_loss = _differences(of.sample(view), row, LOSS_DIGITS, SIDES)
         rows.append((row.words, *by_loss, *_differences(of.keys(view), row, KEY_DIGITS, SIDES)))
-    for row in map(Compared.of, tuned):
-        by_loss = _differences(of.first_round(view), row, LOSS_DIGITS, SIDES)
-        rows.append((row.words, *by_loss, NONE, NONE))
     return table(header, rows)
 
 
