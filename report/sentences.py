@@ -4,6 +4,7 @@ People write the words of a page, and a list says what the words assume: by a qu
 sentence that rests on it, see :mod:`report.assumed`.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ Assumptions = Iterable[tuple[str, bool]]
 
 # Between two sentences: a blank line, a mark of a list, the bar of a table, or the space after a
 # full stop, which may stand before the end of bold print.
-_BREAK = re.compile(r"\n\s*\n|(?:\A|\n) *(?:- |\d+\. |\|)|(?:(?<=[.?!])|(?<=[.?!]\*\*))\s+")
+_BREAK = re.compile(r"\n\s*\n|^ *(?:- |\d+\. |\|)|(?:(?<=[.?!])|(?<=[.?!]\*\*))\s+", re.MULTILINE)
 _EMPTY_ITEM = re.compile(r"^ *(?:-|\d+\.) *\n", re.MULTILINE)
 
 
@@ -46,9 +47,9 @@ def borne_out(
     if not false:
         return text
     named = [f'"{" ".join(text[slice(*place)].split())}" ({of})' for place, of in false.items()]
-    told = "\n".join([f"the records no longer bear out, in {page}:", *named])
+    told = "\n".join([f"the records no longer bear out, in {os.path.relpath(page)}:", *named])
     if strict:
-        raise InputError(f"{told}\nRewrite that in the template, and what it assumes.")
+        raise InputError(f"{told}\nRewrite it there, and what it assumes in assumed.py.")
     print(f"{told}\nThe page is written without that.", file=sys.stderr)
     for start, end in sorted(false, reverse=True):
         text = text[:start] + re.sub(r"\A +|\A\n *(?=[^\s|\d-])", "", text[end:])
@@ -71,4 +72,4 @@ def _sources(words: str, folders: Iterable[Path]) -> Iterator[str]:
     for folder in folders:
         for file in sorted(folder.glob("*.md")):
             if _quoted(words).search(file.read_text(encoding="utf-8")):
-                yield f"{folder.parent.name}/{folder.name}/{file.name}"
+                yield os.path.relpath(file)

@@ -138,7 +138,7 @@ def _keys(view: View) -> Assumptions:
     keys = of.keys(view)
     pairs_alone = keys.gap(WARM)
     better = decision.by_keys(keys.gap(PAPERS)) == "YaRN retrieves better"
-    yield "YaRN retrieves better than DPRoPE at the paper's n̂", better
+    yield "YaRN retrieves better than DPRoPE at the paper's n̂.** Beyond L it finds", better
     yield (
         "With the same attention factor the choice of pairs does not matter",
         decision.by_keys(pairs_alone) == decision.NO_MATTER,
@@ -148,7 +148,7 @@ def _keys(view: View) -> Assumptions:
         keys.gap(WARM, where=WITHIN).high < 0 < keys.gap(WARM, where=CHANGE).low,
     )
     yield (
-        "The least change does not retrieve best",
+        "and beyond it more than a guess. There it finds",
         decision.by_keys(keys.gap(ZERO, PAPERS), "t = 0", "n̂ = 40") == "n̂ = 40 retrieves better"
         and keys.gap(ZERO, PAPERS, WITHIN).low > 0
         and keys.level(ZERO).mean > needles.GUESS,
@@ -177,7 +177,7 @@ def _fine_tuned(view: View) -> Assumptions:
     order = of.trained_on(view, RIVAL)["order"]
     slope = training.slope(by_step, order, first=16)
     shown = training.still_closing(by_step)
-    yield "By the rule it is not shown that n̂ = 40 is still closing on YaRN", not shown
+    yield "that n̂ = 40 is still closing on YaRN. That follows in part", not shown
     yield "with the books' levels taken out it is", slope.mean + 2 * slope.error < 0
     outcomes = ("BETTER", "WORSE", "SLIGHTLY_WORSE", "IMMATERIAL", "UNDECIDED")
     for name in outcomes:
