@@ -6,8 +6,10 @@ is not true any more: rewrite it in the template, and here what it assumes then.
 """
 
 from analysis import disturbance
+from analysis.claims.statement import FINE_TUNED
 from experiments.kit.records import RESULTS, ROOT
 from report import audit
+from report.claims_page import Tested
 from report.model_view import View
 from report.paper_and_code import best_epsilon, equation
 from report.sentences import Assumptions
@@ -137,6 +139,20 @@ def tiny(view: View) -> Assumptions:
         yield "the miniatures do not decide between the paper's n̂ and another", decided == but_one
         falls = view.gap(experiment, "DPRoPE (b = 720)", ZERO, metric, True, 2).high < 0
         yield "positions of L for each interval, and both fall", falls
+
+
+def claims(tested: list[list[Tested]]) -> Assumptions:
+    on_models = [one for models in tested for one in models if one["measured"]]
+    of_tiny = {one["claim"].key for one in on_models if one["measured"].name == "tiny"}
+    yield "tiny is a test bed", of_tiny <= {"least_disturbance", "time", "clex_time"}
+    seeds = {
+        each.number.seeds
+        for one in on_models
+        if one["measured"].name == "smollm2"
+        for each in one["statements"]
+        if each.state == FINE_TUNED
+    }
+    yield "SmolLM2's fine-tunes have one, so nothing is counted for it", seeds <= {1}
 
 
 def readme(of: dict[str, View]) -> Assumptions:

@@ -73,7 +73,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     if model or measured[0].is_quick:
         return written
     tested = claims_page.tested(folder)
-    written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.md"] = claims(tested, folder / "claims.md")
     written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
@@ -143,7 +143,7 @@ def has_the_committed_runs(measured: Results) -> bool:
     )
 
 
-def claims(tested: list) -> str:
+def claims(tested: list, page: Path) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
@@ -151,7 +151,9 @@ def claims(tested: list) -> str:
         "counts": claims_page.counts(tested),
         "evidence": claims_page.evidence,
     }
-    return _tidied(_render("claims.md", names))
+    text = _render("claims.md", names)
+    strict = page.parent == RESULTS
+    return _tidied(borne_out(text, assumed.claims(tested), page, FOLDERS, strict))
 
 
 def overall_pages(tested: list) -> Pages:

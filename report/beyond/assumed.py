@@ -182,8 +182,10 @@ def _fine_tuned(view: View) -> Assumptions:
     outcomes = ("BETTER", "WORSE", "SLIGHTLY_WORSE", "IMMATERIAL", "UNDECIDED")
     for name in outcomes:
         yield f"| {getattr(decision, name)} |", True
-    scored = of.second_round(view).rows or of.second_round(view, of_keys=True).rows
-    yield "None of it has been scored yet", not scored
+    second = of.second_round(view).names + of.second_round(view, of_keys=True).names
+    yield "that takes a fine-tune without scaling, which was planned", "original" not in second
+    yield "A second round is [planned]", not second
+    yield "None of it has been scored yet", not second
 
 
 def tiny(view: View) -> Assumptions:
