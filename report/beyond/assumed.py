@@ -144,7 +144,7 @@ def _keys(view: View) -> Assumptions:
         decision.by_keys(pairs_alone) == decision.NO_MATTER,
     )
     yield (
-        "DPRoPE's pairs then cost less within L and fall off more beyond it",
+        "DPRoPE's pairs then cost less within L, but their cost rises more beyond it",
         keys.gap(WARM, where=WITHIN).high < 0 < keys.gap(WARM, where=CHANGE).low,
     )
     yield (
