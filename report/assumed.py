@@ -176,6 +176,7 @@ def paper_and_code(_: dict[str, View]) -> Assumptions:
     yield "No ε gives all six", _no_epsilon()
 
 
+MODELS = {"llama2-7b": llama2_7b, "smollm2": smollm2, "tiny": tiny}
 PAGES = {
     ROOT / "README.md": readme,
     RESULTS / "paper" / "README.md": paper,

@@ -202,7 +202,6 @@ class View:
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
         return differences.between(*pair, experiment, of, metric, rows)
 
-    @offered
     def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
         """Passkeys found of those asked, of all seeds, at one length."""
         by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
@@ -281,7 +280,6 @@ def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> 
 FILTERS = {
     "shown": shown,
     "number": number,
-    "tokens": tokens,
     "text": markdown.text,
     "code": "`{}`".format,
 }

@@ -47,9 +47,7 @@ OVERALL = {
 GLOBALS = {
     "table": table,
     "deviations": disturbance.deviations,
-    "recomputed": disturbance.recomputed,
     "FLOAT32": disturbance.FLOAT32,
-    "EQUATION": disturbance.EQUATION,
     "equation": paper_and_code.equation,
     "published_disturbances": overviews.published_disturbances,
 }
@@ -98,7 +96,7 @@ def model_pages(measured: Results) -> Pages:
         assumptions: Assumptions = ()
         if of_these_runs and (templates / f"{own}.md").is_file():
             template = f"{own}.md"
-            assumptions = getattr(lists[templates], own)(view)
+            assumptions = lists[templates].MODELS[measured.name](view)
         text = _render(template, names, templates)
         written[file] = _tidied(borne_out(text, assumptions, file, FOLDERS, strict))
     if strict:
@@ -197,7 +195,6 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,  # of a template that another one includes
-        extensions=["jinja2.ext.do"],
         # Markdown: what is not the template's own words is escaped where it is inserted
         autoescape=False,
     )

@@ -173,7 +173,7 @@ def _fine_tuned(view: View) -> Assumptions:
     yield "that it gained there more than half is repair", repair
     titles = " ".join(book["title"] for book in of.trained_on(view, RIVAL)["books"])
     yield "No book was trained on and scored", "Divine" not in titles
-    (by_step,) = of.training_gaps(view, PAPERS, 1)
+    by_step, *_ = of.training_gaps(view, PAPERS, 1)
     order = of.trained_on(view, RIVAL)["order"]
     slope = training.slope(by_step, order, first=16)
     shown = training.still_closing(by_step)
@@ -256,4 +256,5 @@ def results_beyond(views: dict[str, View]) -> Assumptions:
     yield "On SmolLM2 dividing a few fast pairs by all of s costs", behind
 
 
+MODELS = {"smollm2": smollm2, "tiny": tiny}
 PAGES = {ROOT / "README.md": came_out, RESULTS / "README.md": results_beyond}

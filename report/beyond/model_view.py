@@ -131,7 +131,6 @@ def first_round(view: View) -> OnBooks:
     return OnBooks(loss_by_position, next(alike, Comparison(())))
 
 
-@offered
 @functools.cache
 def second_round(view: View, of_keys: bool = False) -> OnBooks:
     """Losses, or keys, of the fine-tunes that read so many sequences of each book: the most
@@ -307,7 +306,6 @@ def attention_factor(view: View, name: str) -> float:
     return setting.scaling(view.results.geometry).attention_factor
 
 
-@offered
 def ranked(view: View, factor: float | None = None) -> list[tuple[str, Score]]:
     """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors
     apart."""
