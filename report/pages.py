@@ -4,9 +4,9 @@
     python -m report.pages --model tiny    one model's pages
 
 A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is
-results/MODEL/beyond/, its README.md shows the rest. A page is rendered from templates/MODEL.md,
-whose words are about the repository's own runs, if those are all there, and from templates/model.md
-otherwise. A sentence that the records no longer bear out is refused; with --results it is left out
+results/MODEL/beyond/, its README.md shows the rest. The words of the repository's own models, in
+templates/MODEL.md, are about its own runs: where one of these is missing, and of any other model,
+the page is rendered from templates/model.md. A sentence that the records no longer bear out is refused; with --results it is left out
 and named.
 """
 
@@ -85,7 +85,6 @@ def model_pages(measured: Results) -> Pages:
     if _beyond and (folder / BEYOND).is_dir():
         views[BEYOND_TEMPLATES] = View(measured, folder / BEYOND, beyond=True)
         lists[BEYOND_TEMPLATES] = _assumed_beyond
-    own = measured.name.replace("-", "_")
     of_these_runs = has_the_committed_runs(measured)
     strict = measured.folder == RESULTS
     written = {}
@@ -94,8 +93,8 @@ def model_pages(measured: Results) -> Pages:
         file = view.page / "README.md"
         template = "model.md"
         assumptions: Assumptions = ()
-        if of_these_runs and (templates / f"{own}.md").is_file():
-            template = f"{own}.md"
+        if of_these_runs and measured.name in lists[templates].MODELS:
+            template = f"{measured.name.replace('-', '_')}.md"
             assumptions = lists[templates].MODELS[measured.name](view)
         text = _render(template, names, templates)
         written[file] = _tidied(borne_out(text, assumptions, file, FOLDERS, strict))
