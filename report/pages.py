@@ -6,8 +6,8 @@
 A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is
 results/MODEL/beyond/, its README.md shows the rest. The words of the repository's own models, in
 templates/MODEL.md, are about its own runs: where one of these is missing, and of any other model,
-the page is rendered from templates/model.md. A sentence that the records no longer bear out is refused; with --results it is left out
-and named.
+the page is rendered from templates/model.md. A sentence that the records no longer bear out is
+refused; with --results it is left out and named.
 """
 
 import os
@@ -159,6 +159,7 @@ def overall_pages(tested: list) -> Pages:
     measured = {each.name: each for each in results.every()}
     names = {
         "claims": claims_page.decided(tested),
+        "claims_in_all": len(tested),
         "claims_alone": claims_page.alone(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "best_epsilon": paper_and_code.best_epsilon(),
