@@ -11,7 +11,7 @@ s = 4. The second command only prints what a run needs.
 Training uses a CPU, a GPU, or all GPUs under DeepSpeed ZeRO-3. It writes a stock checkpoint to
 checkpoints/MODEL/RUN, which every evaluation takes as --model. Its record goes to
 build/own/results/, and so do those of its evaluations. If a run is stopped or killed, the same
-command resumes it and ends in the same.
+command resumes it, with the same result.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ from core import files
 from core.errors import InputError
 from experiments.kit import command_line
 from records import RESULTS, ROOT
-from report.pages import anchor, pages
+from report.pages import pages
+from tables.kit.markdown import anchor
 
 _HERE = Path(__file__).parent
 

@@ -1,17 +1,18 @@
 """What the templates of pages can say of a model: tables, figures, and numbers with their
 intervals, from its records.
 
-A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is an error, and so is
-a sentence whose condition no longer holds: a page never says what its records do not.
+A row is named as tables print it, "DPRoPE (n̂ = 28)"; one that is not there is an error.
 """
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
+import records
 from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
@@ -23,9 +24,57 @@ from records import RESULTS
 from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn
 from tables.kit import markdown
-from tables.kit.table import Table
+from tables.kit.table import Block, Cell, Table
 
 BASELINE = rope.METHODS[rope.BASELINE].title
+NONE = "–"  # what stands in a table where nothing was measured, or nothing is to be compared
+
+
+class Section(NamedTuple):
+    """A heading with its tables and, by name, what its figures show."""
+
+    heading: str
+    tables: tuple[str, ...]
+    figures: dict[str, str]
+
+
+SECTIONS = {
+    "longbench_e": Section(
+        "LongBench-E",
+        ("longbench_e",),
+        {"disturbance_longbench_e": "LongBench-E's score against the disturbance"},
+    ),
+    "open_llm": Section("Open LLM", ("open_llm",), {}),
+    "passkey": Section("Passkeys", ("passkey",), {"passkey": "Passkeys found by length and depth"}),
+    "disturbance": Section(
+        "Disturbance",
+        ("disturbance",),
+        {
+            "angle_distribution": "Angles of two pairs, pre-trained and extended",
+            "frequency": "The same by frequency, first intervals",
+            "distribution_complete": "The same, all intervals",
+            "interpolation": "What interpolation and extrapolation show a model",
+            "disturbance_strategies": "Disturbance of interpolating and of extrapolating each pair",
+            "disturbance": "Disturbance by pair and method",
+        },
+    ),
+    "ablations": Section(
+        "The choice of n̂ and b",
+        ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm"),
+        {},
+    ),
+    "ruler": Section("RULER", ("ruler",), {}),
+    "time_cost": Section("Time", ("time_cost",), {}),
+    "perplexity": Section("Long texts", ("perplexity",), {}),
+}
+_OFFERED: dict[str, Callable] = {}
+_Function = TypeVar("_Function", bound=Callable)
+
+
+def offered(function: _Function) -> _Function:
+    """Has templates name a function of a view, which they call without it."""
+    _OFFERED[function.__name__] = function
+    return function
 
 
 class View:
@@ -34,73 +83,75 @@ class View:
     Args:
         measured: the records.
         page: the folder of the page, which its links start from.
+        beyond: whether the page shows what is beyond the paper.
     """
 
-    beyond = False  # whether the page shows what is beyond the paper
-
-    def __init__(self, measured: Results, page: Path):
+    def __init__(self, measured: Results, page: Path, beyond: bool = False):
         self.results = measured
         self.page = page.absolute()
+        self.beyond = beyond
         self._shown: set[tuple[str, str]] = set()  # ("tables" or "figures", name)
 
-    def offered(self) -> dict[str, object]:
+    def context(self) -> dict[str, object]:
         """What a model's template can name, besides the filters."""
         plain = self.results.plain
-        return {
+        facts = {
             "d": plain and plain.head_dim,
             "base": plain and plain.base,
             "L": self.results.context_length,
             "reading": self.to(RESULTS / "README.md"),
             "model": self.results,
-            "has": self.has,
-            "part": self.part,
-            "others": self.others,
-            "benchmark": self.benchmark,
-            "row": self.row,
-            "score": self.score,
-            "gap": self.gap,
-            "passkeys": self.passkeys,
-            "keys": self.keys,
-            "names": self.names,
-            "disturbance": self.disturbance,
+        }
+        return facts | {
+            name: functools.partial(function, self) for name, function in _OFFERED.items()
         }
 
     # Tables and figures
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a table of the model."""
-        return _build(self.results, name) is not None
+    @offered
+    def section(self, name: str) -> str:
+        """One of SECTIONS with those tables and figures that there are, and the folders of their
+        records; empty where there is none. A generated miniature of a benchmark is called so."""
+        heading, tables, figures = SECTIONS[name]
+        named = (record.benchmark for record in self.results.records(name))
+        return self._part(next(filter(None, named), heading), tables, figures)
 
-    def part(self, heading: str, tables: list[str], figures: dict[str, str] | None = None) -> str:
-        """A section of those tables and figures that there are; empty where there is none."""
+    @offered
+    def others(self) -> str:
+        """A section for each table and figure of the page's kind that it has not shown."""
+        tables = self._left("tables", table_names(self.results))
+        figures = self._left("figures", drawing.declared("figures"))
+        sections = [self._part(markdown.text(name), [name], {}) for name in tables]
+        for name in figures:
+            title, _ = drawing.caption(name)
+            sections.append(self._part(title.rstrip("."), [], {name: name}))
+        return "\n\n".join(filter(None, sections))
+
+    def _part(self, heading: str, tables: Sequence[str], figures: dict[str, str]) -> str:
         shown = []
         for name in tables:
             self._shown.add(("tables", name))
             if table := _build(self.results, name):
                 shown.append(markdown.render(table))
-        for name, text in (figures or {}).items():
+        if shown:
+            shown.append(self._sources(tables))
+        for name, text in figures.items():
             self._shown.add(("figures", name))
             file = drawing.place("figures", name, self.results).with_suffix(".png")
             if file.is_file():
                 caption = markdown.text(" ".join(drawing.caption(name)))
                 shown.append(f"![{text}]({self.to(file)})\n\n*{caption}*")
-        return "\n\n".join([f"## {heading}", *shown]) if shown else ""
+        return "\n\n".join([f"## {heading}", *filter(None, shown)]) if shown else ""
 
-    def benchmark(self, experiment: str, title: str) -> str:
-        """A benchmark's title, or the name that its records give: a generated miniature is called
-        so."""
-        measured = self.results.records(experiment)
-        return (measured[0].benchmark or title) if measured else title
-
-    def others(self) -> str:
-        """A section for each table and figure of the page's kind that it has not shown."""
-        tables = self._left("tables", table_names(self.results))
-        figures = self._left("figures", drawing.declared("figures"))
-        sections = [self.part(markdown.text(name), [name]) for name in tables]
-        for name in figures:
-            title, _ = drawing.caption(name)
-            sections.append(self.part(title.rstrip("."), [], {name: name}))
-        return "\n\n".join(filter(None, sections))
+    def _sources(self, tables: Sequence[str]) -> str:
+        """The folders of the records of tables; an ablation's has the end of its name."""
+        experiments = self.results.experiments()
+        found = [name for name in experiments if any(table.endswith(name) for table in tables)]
+        links = []
+        for name in found:
+            folder = records.folder(self.results.folder, self.results.name, name)
+            links.append(f"[{markdown.text(name)}]({self.to(folder)})")
+        return f"Records: {', '.join(links)}." if links else ""
 
     def _left(self, kind: str, names: Iterable[str]) -> list[str]:
         """Those of the page's kind that it has not shown."""
@@ -109,6 +160,7 @@ class View:
 
     # Numbers
 
+    @offered
     def row(
         self, experiment: str, name: str, trained: bool = False, factor: float | None = None
     ) -> Row:
@@ -119,6 +171,7 @@ class View:
         """
         return find(self._rows(experiment, trained, factor), experiment, name, factor)
 
+    @offered
     def score(
         self,
         experiment: str,
@@ -132,6 +185,7 @@ class View:
             metric
         ]
 
+    @offered
     def gap(
         self,
         experiment: str,
@@ -154,15 +208,12 @@ class View:
         found, asked, _ = by_length[tokens(length)]
         return f"{found} of {asked}"
 
-    def keys(self, name: str) -> dict[tuple[int, float], float]:
+    def passkeys_by_place(self, name: str) -> dict[tuple[int, float], float]:
         """Passkeys found without training, 0…1, by length in tokens and depth."""
         rows = self.row("passkey", name).first.scores["by_depth"]
         return {(row["length"], row["depth"]): row["mean"] for row in rows}
 
-    def names(self, experiment: str, factor: float | None = None) -> list[str]:
-        """Of an experiment's rows without training."""
-        return [row.setting.name for row in self._rows(experiment, False, factor).rows]
-
+    @offered
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its
         name."""
@@ -181,20 +232,20 @@ class View:
         return compared(self.results, experiment, trained)
 
 
-def holds(condition: bool, sentence: str) -> str:
-    """Nothing, where the condition is true.
-
-    Raises:
-        InputError: the sentence that stands behind it is not what the records say.
-    """
-    if not condition:
-        raise InputError(f"the records no longer say that {sentence}; change the page's template.")
-    return ""
-
-
 def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
     """A number with its interval, or with the value of each text."""
     return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = False) -> str:
+    """Cells in Markdown as a table.
+
+    Args:
+        words: whether its columns are of text rather than of numbers.
+    """
+    cells = tuple(tuple(map(Cell, row)) for row in rows)
+    block = Block("", tuple(header), cells)
+    return markdown.render(Table("", "", (block,), words=words), caption=False, escape=False)
 
 
 def table_names(measured: Results) -> list[str]:
@@ -229,7 +280,6 @@ def find(rows: Comparison, experiment: str, name: str, factor: float | None) -> 
 FILTERS = {
     "shown": shown,
     "number": number,
-    "tokens": tokens,
     "text": markdown.text,
     "code": "`{}`".format,
 }

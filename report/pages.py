@@ -4,34 +4,37 @@
     python -m report.pages --model tiny    one model's pages
 
 A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is
-results/MODEL/beyond/, its README.md shows the rest. A page is rendered from templates/MODEL.md,
-whose prose is about the repository's own records, if there is one, and from templates/model.md
-otherwise. A sentence that the records no longer bear out is an error.
+results/MODEL/beyond/, its README.md shows the rest. The words of the repository's own models, in
+templates/MODEL.md, are about its own runs: where one of these is missing, and of any other model,
+the page is rendered from templates/model.md. A sentence that the records no longer bear out is
+refused; with --results it is left out and named.
 """
 
 import os
 import re
-import unicodedata
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import quote, unquote
 
 import jinja2
 
 from analysis import disturbance, drawing, results
-from analysis.claims.statement import VERDICTS
 from analysis.results import Results
 from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from records import BEYOND, RESULTS, ROOT
-from report import all_results, audit, claims_page, paper_and_code
-from report.model_view import FILTERS, View, holds
+from report import all_results, assumed, audit, claims_page, overviews, paper_and_code
+from report.model_view import FILTERS, View, table
+from report.sentences import Assumptions, borne_out
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
 
 TEMPLATES = Path(__file__).parent / "templates"
 BEYOND_TEMPLATES = Path(__file__).parent / BEYOND / "templates"
+FOLDERS = (TEMPLATES, BEYOND_TEMPLATES)
 # The repository's own pages, which speak of several models: where each belongs.
 OVERALL = {
     "README.md": ROOT / "README.md",
@@ -42,14 +45,15 @@ OVERALL = {
 }
 # What every template can name.
 GLOBALS = {
-    "holds": holds,
+    "table": table,
     "deviations": disturbance.deviations,
-    "recomputed": disturbance.recomputed,
     "FLOAT32": disturbance.FLOAT32,
-    "EQUATION": disturbance.EQUATION,
     "equation": paper_and_code.equation,
+    "published_disturbances": overviews.published_disturbances,
 }
 _beyond = discovery.module(f"report.{BEYOND}.model_view")
+_assumed_beyond = discovery.module(f"report.{BEYOND}.assumed")
+discovery.modules("report")  # so that their functions are offered to templates
 
 
 def pages(folder: Path, model: str | None = None) -> Pages:
@@ -67,7 +71,7 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     if model or measured[0].is_quick:
         return written
     tested = claims_page.tested(folder)
-    written[folder / "claims.md"] = claims(tested)
+    written[folder / "claims.md"] = claims(tested, folder / "claims.md")
     written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
@@ -77,32 +81,76 @@ def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
     folder = measured.folder / measured.name
     views = {TEMPLATES: View(measured, folder)}
+    lists = {TEMPLATES: assumed}
     if _beyond and (folder / BEYOND).is_dir():
-        views[BEYOND_TEMPLATES] = _beyond.View(measured, folder / BEYOND)
+        views[BEYOND_TEMPLATES] = View(measured, folder / BEYOND, beyond=True)
+        lists[BEYOND_TEMPLATES] = _assumed_beyond
+    of_these_runs = has_the_committed_runs(measured)
+    strict = measured.folder == RESULTS
     written = {}
     for templates, view in views.items():
-        own = f"{measured.name.replace('-', '_')}.md"
-        has_own = measured.folder == RESULTS and (templates / own).is_file()
-        names = view.offered() | {"further": len(views) > 1}
-        text = _render(own if has_own else "model.md", names, templates)
-        written[view.page / "README.md"] = text
-    return written
+        names = view.context() | {"further": len(views) > 1}
+        file = view.page / "README.md"
+        template = "model.md"
+        assumptions: Assumptions = ()
+        if of_these_runs and measured.name in lists[templates].MODELS:
+            template = f"{measured.name.replace('-', '_')}.md"
+            assumptions = lists[templates].MODELS[measured.name](view)
+        text = _render(template, names, templates)
+        written[file] = _tidied(borne_out(text, assumptions, file, FOLDERS, strict))
+    if strict:
+        return written
+    usual = RESULTS / measured.name
+    return {
+        file: _links_kept(text, file, usual / file.relative_to(folder), written)
+        for file, text in written.items()
+    }
 
 
-def claims(tested: list) -> str:
+def _links_kept(text: str, file: Path, usual: Path, written: Pages) -> str:
+    """The text with each link that would be dead beside this page leading into the repository.
+
+    Args:
+        usual: the page that the links of the template were written for.
+        written: the pages that will be there.
+    """
+
+    def kept(link: re.Match) -> str:
+        target = Path(os.path.normpath(file.parent / unquote(link[1])))
+        committed = Path(os.path.normpath(usual.parent / unquote(link[1])))
+        if target.exists() or target in written or not committed.exists():
+            return link[0]
+        return f"]({quote(os.path.relpath(committed, file.parent))}{link[2] or ''})"
+
+    return re.sub(r"\]\(([^)#:]+)(#[^)]*)?\)", kept, text)
+
+
+def has_the_committed_runs(measured: Results) -> bool:
+    """Whether each run is there that the repository has of the model; its scores may be others."""
+    if measured.folder == RESULTS:
+        return True
+    if measured.name not in results.models(RESULTS):
+        return False
+    committed = Results.of(measured.name)
+    return all(
+        {record.identity for record in part.records(experiment)}
+        <= {record.identity for record in replace(measured, part=part.part).records(experiment)}
+        for part in (committed, *committed.parts())
+        for experiment in part.experiments()
+    )
+
+
+def claims(tested: list, page: Path) -> str:
     """The page of the claims, which leads to the models' pages."""
     names = {
         "tested": tested,
-        "counts": Counter(one["verdict"] for claim in tested for one in claim),
-        "verdicts": VERDICTS,
-        "models": {
-            one["measured"].name: one["name"]
-            for claim in tested
-            for one in claim
-            if one["measured"]
-        },
+        "by_model": claims_page.by_model(tested),
+        "counts": claims_page.counts(tested),
+        "evidence": claims_page.evidence,
     }
-    return _render("claims.md", names)
+    text = _render("claims.md", names)
+    strict = page.parent == RESULTS
+    return _tidied(borne_out(text, assumed.claims(tested), page, FOLDERS, strict))
 
 
 def overall_pages(tested: list) -> Pages:
@@ -110,7 +158,9 @@ def overall_pages(tested: list) -> Pages:
     checks = audit.checks()
     measured = {each.name: each for each in results.every()}
     names = {
-        "outcomes": outcomes(tested),
+        "claims": claims_page.decided(tested),
+        "claims_in_all": len(tested),
+        "claims_alone": claims_page.alone(tested),
         "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
@@ -121,37 +171,21 @@ def overall_pages(tested: list) -> Pages:
         "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
     }
-    written = {}
     overall = {TEMPLATES: OVERALL}
-    view = View
+    lists = [assumed.PAGES]
     if _beyond:
         overall[BEYOND_TEMPLATES] = _beyond.OVERALL
-        view = _beyond.View
+        lists.append(_assumed_beyond.PAGES)
+    written = {}
     for templates, pages_of in overall.items():
         for template, file in pages_of.items():
-            views = {name: view(each, file.parent) for name, each in measured.items()}
-            written[file] = _render(template, names | {"of": views}, templates)
+            views = {name: View(each, file.parent) for name, each in measured.items()}
+            of = {name: SimpleNamespace(**view.context()) for name, view in views.items()}
+            text = _render(template, names | {"of": of}, templates)
+            for on_pages in filter(lambda each: file in each, lists):
+                text = borne_out(text, on_pages[file](views), file, FOLDERS, strict=True)
+            written[file] = _tidied(text)
     return written
-
-
-def outcomes(tested: list) -> dict[str, dict[str, list[str]]]:
-    """By claim and outcome, on which models, in which state and by what it came out."""
-    states = {"without training": "untrained", "fine-tuned": "fine-tuned"}
-    by_claim: dict[str, dict[str, list[str]]] = {}
-    for one in (one for claim in tested for one in claim):
-        models = by_claim.setdefault(one["claim"].text, {}).setdefault(
-            one["verdict"].removesuffix(" here"), []
-        )
-        if one["measured"]:
-            deciding = {
-                each.by: states.get(each.state, "")
-                for each in reversed(one["statements"])
-                if each.verdict == one["verdict"]
-            }
-            words = [f"{state} by {by}" if by else state for by, state in deciding.items()]
-            stated = " and ".join(filter(None, reversed(words)))
-            models.append(f"{one['name']} ({stated})" if stated else one["name"])
-    return by_claim
 
 
 def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
@@ -161,11 +195,10 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,  # of a template that another one includes
-        extensions=["jinja2.ext.do"],
         # Markdown: what is not the template's own words is escaped where it is inserted
         autoescape=False,
     )
-    engine.filters |= FILTERS | {"anchor": anchor}
+    engine.filters |= FILTERS
     try:
         text = engine.get_template(template).render(GLOBALS | names)
     except (jinja2.TemplateError, LookupError) as error:
@@ -177,19 +210,13 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
             f"{template} would write a link that leads nowhere: {empty[0]}; change the template."
         )
     source = (templates / template).relative_to(ROOT)
-    text = f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
-    return (
-        re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)).strip() + "\n"
-    )
+    return f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
 
 
-def anchor(heading: str) -> str:
-    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces
-    as hyphens."""
-    signs = (
-        sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN"
-    )
-    return "".join(signs).replace(" ", "-")
+def _tidied(text: str) -> str:
+    """Without blanks at the ends of lines and more than one blank line."""
+    text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def main() -> None:

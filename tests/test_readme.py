@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from analysis import drawing
 from records import ROOT
-from report.pages import anchor
+from tables.kit.markdown import anchor
 
 FOLDERS = ("experiments", "models", "results")
 PAGES = [*ROOT.glob("*.md"), *(file for top in FOLDERS for file in (ROOT / top).rglob("*.md"))]

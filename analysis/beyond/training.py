@@ -15,7 +15,8 @@ from core.errors import InputError
 from eval.intervals import standard_error
 
 QUARTERS = 4
-_ALIKE = ("factor", "length", "batch", "steps", "seed")  # of the same sequences in the same order
+# Of fine-tunes on the same sequences in the same order.
+_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book")
 
 
 class Gap(NamedTuple):
@@ -25,12 +26,14 @@ class Gap(NamedTuple):
         setting: what was fine-tuned.
         seed: of the order of the sequences.
         batch: sequences a step.
+        per_book: the most sequences that a book gave; None where it gave all.
         by_step: nats per token, float64 [steps].
     """
 
     setting: Setting
     seed: int
     batch: int
+    per_book: int | None
     by_step: np.ndarray
 
 
@@ -45,7 +48,7 @@ def gaps(results: Results) -> list[Gap]:
     alike: dict[tuple, list[Record]] = {}
     for record in map(read, sorted(folder.rglob("finetune/*.json"))):
         if record.run["length"] > results.context_length:
-            key = tuple(record.run[name] for name in _ALIKE)
+            key = tuple(record.run.get(name) for name in _ALIKE)
             alike.setdefault(key, []).append(record)
     found = []
     for runs in alike.values():
@@ -76,7 +79,8 @@ def _check(runs: list[Record]) -> None:
 
 def _gap(record: Record, reference: Record) -> Gap:
     ours, others = stacked([record.scores["losses"], reference.scores["losses"]])
-    return Gap(Setting.of(record.run), record.run["seed"], record.run["batch"], ours - others)
+    run = record.run
+    return Gap(Setting.of(run), run["seed"], run["batch"], run.get("per_book"), ours - others)
 
 
 class Quarter(NamedTuple):

@@ -1,280 +1,349 @@
-"""What templates beyond the paper can say of a model besides: losses within and beyond L, learned
-factors."""
+"""What templates beyond the paper can say of a model besides: losses and keys in books, within L
+and beyond it, without training and fine-tuned; learned factors."""
+
+from __future__ import annotations
 
 import functools
 from collections.abc import Collection
+from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 
 import records
-from analysis.beyond import decision, learned, loss_by_position, training
-from analysis.beyond.loss_by_position import BEYOND as BEYOND_L
-from analysis.beyond.loss_by_position import WITHIN
+from analysis.beyond import learned, loss_by_position, needles, training
+from analysis.beyond.books import BEYOND as BEYOND_L
+from analysis.beyond.books import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
-from analysis.scores import Score, over_texts
-from analysis.settings import Setting
+from analysis.scores import LEAST_TEXTS, Score, over_texts
+from analysis.settings import Setting, tokens
 from core.errors import InputError
-from experiments import best
+from experiments import best as best_script
 from records import BEYOND, ROOT
-from report import model_view
-from report.beyond.needles import Needles
-from report.model_view import BASELINE, find
+from report.model_view import BASELINE, SECTIONS, Section, View, find, offered
+from tables.kit.markdown import text
 
 # The repository's own pages beyond the paper, by their templates: where each belongs.
 OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
+SECTIONS |= {
+    "loss_by_position": Section(
+        "Loss by position",
+        ("loss_by_position",),
+        {
+            "within_and_beyond": "Loss of each method minus YaRN's, within L and beyond",
+            "training_loss": "Training loss minus YaRN's, step by step",
+            "loss_by_position": "Loss against position",
+        },
+    ),
+    "needles": Section(
+        "Keys in books", ("needles",), {"needles": "Nats a key, by its distance to the question"}
+    ),
+    "learned": Section(
+        "Learned scaling factors",
+        ("learned",),
+        {"learned": "Factors by which each pair is divided: learned ones, and every method's"},
+    ),
+}
 
 
-class View(model_view.View):
-    """A model's records; a row of loss_by_position is of the least factor if none is given."""
+class OnBooks:
+    """Rows of one experiment on the same books: losses by position in nats per token, or keys in
+    nats a key.
 
-    beyond = True
-    decision = decision
-    training = training
+    Args:
+        by: the experiment's module in analysis/beyond/.
+        rows: what is compared.
+    """
 
-    def offered(self) -> dict[str, object]:
-        return super().offered() | {
-            "best": self.best,
-            "by_training": self.by_training,
-            "cost": self.cost,
-            "decision": self.decision,
-            "fine_tuned": self.fine_tuned,
-            "fine_tuned_on": self.fine_tuned_on,
-            "fine_tuning": self.fine_tuning,
-            "gained": self.gained,
-            "needles": self.needles,
-            "loss": self.loss,
-            "of_windows": self.of_windows,
-            "on_sample": self.on_sample,
-            "pairs": self.pairs,
-            "passkeys_in": self.passkeys_in,
-            "ranked": self.ranked,
-            "record": self.record,
-            "attention_factor": self.attention_factor,
-            "sample_names": self.sample_names,
-            "to_learned": self.to_learned,
-            "training": self.training,
-            "trained_on": self.trained_on,
-            "training_gaps": self.training_gaps,
-            "was_fine_tuned": self.was_fine_tuned,
-            "wavelength": self.wavelength,
+    def __init__(self, by: ModuleType, rows: Comparison) -> None:
+        self._by = by
+        self.rows = rows.rows
+
+    @property
+    def names(self) -> list[str]:
+        """Of the rows."""
+        return [row.setting.name for row in self.rows]
+
+    def row(self, name: str) -> Row:
+        """A row by its name; InputError if there is none."""
+        return find(Comparison(self.rows), self._by.__name__, name, None)
+
+    def level(self, name: str, where: str = BEYOND_L) -> Score:
+        """What a row costs."""
+        return self._by.level(self.row(name), where)
+
+    def gap(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
+        """What a row costs minus another, paired by book."""
+        return self._by.gap(self.row(name), self.row(than), where)
+
+    def found(self, name: str, where: str = BEYOND_L) -> str:
+        """How many keys a row finds, of how many."""
+        return "{} of {}".format(*self._by.found(self.row(name), where))
+
+
+@offered
+@functools.cache
+def losses(view: View, factor: float | None = None) -> OnBooks:
+    """Of all settings without training, at the least factor if none is given."""
+    factors = [factor] if factor else loss_by_position.measured_factors(view.results)[:1]
+    rows = [loss_by_position.untrained(view.results, each) for each in factors]
+    return OnBooks(loss_by_position, *rows or [Comparison(())])
+
+
+@offered
+def loss(
+    view: View,
+    name: str,
+    than: str = BASELINE,
+    factor: float | None = None,
+    where: str = BEYOND_L,
+) -> Score:
+    """A row's loss minus another's in :func:`losses`."""
+    return losses(view, factor).gap(name, than, where)
+
+
+@offered
+@functools.cache
+def sample(view: View) -> OnBooks:
+    """Losses without training on the texts that are enough for a sample, at the least factor."""
+    factor = min(loss_by_position.measured_factors(view.results))
+    return OnBooks(loss_by_position, loss_by_position.sampled(view.results, factor))
+
+
+@offered
+@functools.cache
+def keys(view: View) -> OnBooks:
+    """Keys without training, at the least factor, on the most books."""
+    factors = needles.measured_factors(view.results)
+    rows = needles.sampled(view.results, min(factors)) if factors else Comparison(())
+    return OnBooks(needles, rows)
+
+
+@offered
+@functools.cache
+def first_round(view: View) -> OnBooks:
+    """Losses of the fine-tunes that read whole books, on the texts of :func:`sample`."""
+    texts = sample(view).rows[0].first.alike
+    sets = _fine_tuned(view, loss_by_position, per_book=False)
+    alike = (each for each in sets if each.first.alike == texts)
+    return OnBooks(loss_by_position, next(alike, Comparison(())))
+
+
+@functools.cache
+def second_round(view: View, of_keys: bool = False) -> OnBooks:
+    """Losses, or keys, of the fine-tunes that read so many sequences of each book: the most
+    settings on one set of books."""
+    by = needles if of_keys else loss_by_position
+    return OnBooks(by, next(iter(_fine_tuned(view, by, per_book=True)), Comparison(())))
+
+
+def _fine_tuned(view: View, by: ModuleType, per_book: bool) -> list[Comparison]:
+    """The sets of one round at the least factor with enough texts for a sample, largest first."""
+    factors = by.measured_factors(view.results)
+    sets = by.sets(view.results, min(factors)) if factors else []
+    return [
+        each
+        for each in sets
+        if each.rows[0].trained
+        and ("per_book" in each.first.training) == per_book
+        and len({*by.texts(each.first)}) >= LEAST_TEXTS
+    ]
+
+
+@offered
+def by_training(view: View, name: str, where: str = BEYOND_L) -> Score:
+    """What the first round changed of a row's loss on these texts."""
+    return loss_by_position.gap(first_round(view).row(name), sample(view).row(name), where)
+
+
+@offered
+def fine_tuned_on(
+    view: View, texts: Collection[str], name: str, without: bool = False, where: str = BEYOND_L
+) -> Score:
+    """A row's loss minus YaRN's in the first round, on some of the texts, or on all others.
+
+    Raises:
+        InputError: one of them was not scored.
+    """
+    titles = np.unique(loss_by_position.texts(first_round(view).row(name).first))
+    if unknown := set(texts) - {*titles}:
+        raise InputError(f"{unknown} were not scored; change the page's template.")
+    gaps = np.array(first_round(view).gap(name, where=where).texts)
+    return over_texts([gaps[np.isin(titles, [*texts]) != without]])
+
+
+@offered
+def trained_on(view: View, name: str) -> dict:
+    """What a row of the first round read: its books, and the book of each sequence."""
+    return _fine_tune(view, first_round(view).row(name).first).data_facts
+
+
+@offered
+def books_read(view: View, name: str) -> str:
+    """The books of :func:`trained_on`, each with the number of its sequences, the most first."""
+    books = sorted(trained_on(view, name)["books"], key=lambda book: -book["sequences"])
+    return ", ".join(f"{text(book['title'])} {book['sequences']}" for book in books)
+
+
+@offered
+def cost(view: View, name: str) -> str:
+    """The records of a row of the first round, each with the hours that it took."""
+    shown = []
+    for run in first_round(view).row(name).runs:
+        for what, record in (("training", _fine_tune(view, run)), ("losses", run)):
+            hours = records.read(record.path)["environment"]["seconds"] / 3600
+            shown.append(f"[{what}]({view.to(record.path)}) {hours:.1f} h")
+    return ", ".join(shown)
+
+
+def _fine_tune(view: View, run: Record) -> Record:
+    """The record of the fine-tune that a record is of."""
+    source = run.run["model"]["source"]
+    return read(records.path(view.results.folder, view.results.name, "finetune", source))
+
+
+@offered
+def training_gaps(view: View, name: str, batch: int, than: str = BASELINE) -> list[np.ndarray]:
+    """Of each seed of the first round's fine-tune at `batch` sequences a step, by step: its loss
+    minus that of another, on the same sequences longer than L (nats per token, [steps])."""
+    gaps = [
+        gap for gap in training.gaps(view.results) if gap.batch == batch and gap.per_book is None
+    ]
+    ours, others = (
+        {
+            (gap.setting.factor, len(gap.by_step), gap.seed): gap.by_step
+            for gap in gaps
+            if gap.setting.name == each
         }
+        for each in (name, than)
+    )
+    if than == BASELINE:  # which the gaps are to
+        return list(ours.values())
+    return [ours[run] - others[run] for run in sorted(ours.keys() & others.keys())]
 
-    @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def loss(
-        self,
-        name: str,
-        than: str = BASELINE,
-        factor: float | None = None,
-        where: str = BEYOND_L,
-        trained: bool = False,
-    ) -> Score:
-        """At the beginnings of books, beyond L or elsewhere, a row's loss minus another's, paired
-        by book (nats)."""
-        rows = (self.row("loss_by_position", each, trained, factor) for each in (name, than))
-        return loss_by_position.gap(*rows, where)
 
-    def sample_names(self) -> list[str]:
-        """The rows without training on the texts that are enough for a sample."""
-        return [row.setting.name for row in self._untrained.rows]
+@offered
+def fine_tuning(view: View, folder: str, where: str = BEYOND_L) -> Score:
+    """What a fine-tune changed of the loss, paired by text; its only scored record is in a folder
+    of beyond/.
 
-    @functools.cached_property
-    def needles(self) -> Needles:
-        """Keys in books without training."""
-        return Needles(self.results)
+    Raises:
+        InputError: there is no such record, or not the same method's on these texts untrained.
+    """
+    tuned = Row(*_only(view, folder, "loss_by_position"))
+    untrained = sample(view).row(tuned.setting.name)
+    return loss_by_position.gap(tuned, untrained, where)
 
-    def on_sample(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
-        """:meth:`loss` at the least factor, on the texts that are enough for a sample."""
-        row, reference = (
-            find(self._untrained, "the sample of texts", each, None) for each in (name, than)
-        )
-        return loss_by_position.gap(row, reference, where)
 
-    def of_windows(self, name: str, window: str, than: str, other_window: str) -> Score:
-        """The loss of whole texts in windows of one length minus another row's in windows of
-        another, paired by text (nats per token)."""
-        ours, others = (
-            self.score("perplexity", each, length).texts
-            for each, length in ((name, window), (than, other_window))
-        )
-        return over_texts([np.log(ours) - np.log(others)])
+@offered
+def passkeys_in(view: View, folder: str) -> str:
+    """Passkeys found of those asked at each length, by the only such record in a folder of
+    beyond/."""
+    _, (run,) = _only(view, folder, "passkey")
+    found = (
+        f"{row['mean'] * row['n']:.0f} of {row['n']} at {tokens(row['length'])}"
+        for row in run.scores["by_length"]
+    )
+    return ", ".join(found)
 
-    def best(self, count: int) -> str:
-        """The first rows that experiments.best prints of these texts and methods."""
-        rows = [
-            {
-                "setting": (row.setting.method, dict(row.setting.options)),
-                "within": loss_by_position.level(row, WITHIN).texts,
-                "beyond": loss_by_position.level(row, BEYOND_L).texts,
-            }
-            for row in self._untrained.rows
-        ]
-        return best.table(best.ranked(rows)[:count])
 
-    def fine_tuning(self, folder: str, where: str = BEYOND_L) -> Score:
-        """What a fine-tune changed of the loss, paired by text; its only scored record is in a
-        folder of beyond/.
+def _only(view: View, folder: str, experiment: str) -> tuple[Setting, tuple[Record, ...]]:
+    """The setting and the only record of an experiment in a folder of beyond/."""
+    place = view.results.folder / view.results.name / BEYOND / folder / experiment
+    runs = tuple(map(read, place.glob("*.json")))
+    if len(runs) != 1:
+        raise InputError(f"{len(runs)} records in {place}, not one.")
+    return Setting.of(runs[0].run), runs
 
-        Raises:
-            InputError: there is no such record, or not the same method's on these texts untrained.
-        """
-        place = self.results.folder / self.results.name / BEYOND / folder / "loss_by_position"
-        runs = [read(file) for file in place.glob("*.json")]
-        if len(runs) != 1:
-            raise InputError(f"{len(runs)} records in {place}, not one.")
-        tuned = Row(Setting.of(runs[0].run), tuple(runs))
-        rows = loss_by_position.sampled(self.results, tuned.setting.factor)
-        untrained = find(rows, "the sample of texts", tuned.setting.name, None)
-        if tuned.first.alike != untrained.first.alike:
-            raise InputError(f"{place} is of other texts than {tuned.setting.name} untrained.")
-        return loss_by_position.gap(tuned, untrained, where)
 
-    def passkeys_in(self, folder: str) -> list[tuple[int, int, int]]:
-        """Length in tokens, passkeys found and asked, of the only such record in a folder of
-        beyond/."""
-        place = self.results.folder / self.results.name / BEYOND / folder / "passkey"
-        (file,) = place.glob("*.json")
-        rows = read(file).scores["by_length"]
-        return [(row["length"], round(row["mean"] * row["n"]), row["n"]) for row in rows]
+@offered
+def off_float32(view: View, name: str, where: str = BEYOND_L) -> list[float]:
+    """Of each book that a row was asked in float32, too: its nats a key minus those in float32."""
+    row = keys(view).row(name)
+    (exact,) = (
+        run
+        for run in view.results.records("needles")
+        if run.run["dtype"] == "float32" and Setting.of(run.run) == row.setting
+    )
+    asked = {title: row.first.scores["keys"][title] for title in exact.scores["keys"]}
+    same = replace(row.first, scores=row.first.scores | {"keys": asked})
+    ours, others = needles.by_text(same, exact, where=where)
+    return (ours - others).tolist()
 
-    def was_fine_tuned(self, name: str) -> bool:
-        """Whether the fine-tuned row was scored on the texts that are enough for a sample."""
-        return name in self._fine_tuned
 
-    def fine_tuned(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score | None:
-        """On these texts a fine-tuned row's loss minus another's; None until both were scored."""
-        if not {name, than} <= self._fine_tuned.keys():
-            return None
-        return loss_by_position.gap(self._fine_tuned[name], self._fine_tuned[than], where)
+@offered
+def of_windows(view: View, name: str, window: str, than: str, other_window: str) -> Score:
+    """The loss of whole texts in windows of one length minus another row's in windows of another,
+    paired by text (nats per token)."""
+    ours, others = (
+        view.score("perplexity", each, length).texts
+        for each, length in ((name, window), (than, other_window))
+    )
+    return over_texts([np.log(ours) - np.log(others)])
 
-    def fine_tuned_on(
-        self, texts: Collection[str], name: str, without: bool = False, where: str = BEYOND_L
-    ) -> Score:
-        """:meth:`fine_tuned`, on some of the texts alone, or without them.
 
-        Raises:
-            InputError: one of them was not scored.
-        """
-        titles = np.unique(loss_by_position.texts(self._fine_tuned[name].first))
-        if unknown := set(texts) - {*titles}:
-            raise InputError(f"{unknown} were not scored; change the page's template.")
-        gaps = np.array(self.fine_tuned(name, where=where).texts)
-        return over_texts([gaps[np.isin(titles, [*texts]) != without]])
+@offered
+def best(view: View, count: int) -> str:
+    """The first rows that experiments.best prints of these texts and methods."""
+    rows = [
+        {
+            "setting": (row.setting.method, dict(row.setting.options)),
+            "within": loss_by_position.level(row, WITHIN).texts,
+            "beyond": loss_by_position.level(row, BEYOND_L).texts,
+        }
+        for row in sample(view).rows
+    ]
+    return best_script.table(best_script.ranked(rows)[:count])
 
-    def trained_on(self, name: str) -> dict:
-        """What the first seed of a fine-tuned row read: its books, and the book of each
-        sequence."""
-        return self._fine_tune(self._fine_tuned[name].first).data_facts
 
-    def _fine_tune(self, run: Record) -> Record:
-        """The record of the fine-tune that a record is of."""
-        source = run.run["model"]["source"]
-        return read(records.path(self.results.folder, self.results.name, "finetune", source))
+@offered
+def attention_factor(view: View, name: str) -> float:
+    """What a row without training multiplies queries and keys by; 1 if nothing."""
+    rows = Comparison((*losses(view).rows, *keys(view).rows))
+    setting = find(rows, "losses or keys", name, None).setting
+    return setting.scaling(view.results.geometry).attention_factor
 
-    def cost(self, name: str) -> str:
-        """The records of a fine-tuned row, each with the hours that it took."""
-        shown = []
-        for run in self._fine_tuned[name].runs:
-            trained = self._fine_tune(run)
-            for what, record in (("training", trained), ("losses", run)):
-                hours = records.read(record.path)["environment"]["seconds"] / 3600
-                shown.append(f"[{what}]({self.to(record.path)}) {hours:.1f} h")
-        return ", ".join(shown)
 
-    def by_training(self, name: str, where: str = BEYOND_L) -> Score:
-        """What fine-tuning changed of a row's loss on these texts."""
-        untrained = find(self._untrained, "the sample of texts", name, None)
-        return loss_by_position.gap(self._fine_tuned[name], untrained, where)
+def ranked(view: View, factor: float | None = None) -> list[tuple[str, Score]]:
+    """The comparison's methods with their loss beyond L minus YaRN's, least first; learned factors
+    apart."""
+    of = losses(view, factor)
+    rows = learned.methods(view.results, Comparison(of.rows))
+    gaps = [(row.setting.name, of.gap(row.setting.name)) for row in rows]
+    return sorted(gaps, key=lambda entry: entry[1].mean)
 
-    @functools.cached_property
-    def _fine_tuned(self) -> dict[str, Row]:
-        """By name, the fine-tuned rows on the texts of :attr:`_untrained`."""
-        factor = self._untrained.first.run["factor"]
-        rows = loss_by_position.sampled(self.results, factor, trained=True).rows
-        alike = self._untrained.first.alike
-        return {row.setting.name: row for row in rows if row.first.alike == alike}
 
-    @functools.cached_property
-    def _untrained(self) -> Comparison:
-        """The rows without training on the texts that are enough for a sample, at the least
-        factor."""
-        factor = min(loss_by_position.measured_factors(self.results))
-        return loss_by_position.sampled(self.results, factor)
+@offered
+def to_learned(view: View, name: str, factor: float) -> Score:
+    """A method's loss beyond L without training minus that of factors found by gradient descent,
+    paired by text."""
+    scored = learned.scored(view.results, factor)
+    if not scored:
+        raise InputError(f"no learned factors of s = {factor:g} were scored; see table_learned.")
+    rows, least = scored
+    return loss_by_position.gap(rows[name], least)
 
-    def gained(self, tuned: str, untrained: str, factor: float) -> Score:
-        """The loss of a fine-tuned row minus that of one without training, beyond L, paired by
-        text."""
-        after = self.row("loss_by_position", tuned, trained=True, factor=factor)
-        before = self.row("loss_by_position", untrained, factor=factor)
-        return loss_by_position.gap(after, before)
 
-    def attention_factor(self, name: str) -> float:
-        """What a row without training multiplies queries and keys by; 1 if nothing."""
-        rows = (*self._rows("loss_by_position", False, None).rows, *self.needles.rows.rows)
-        setting = find(Comparison(rows), "losses or keys", name, None).setting
-        return setting.scaling(self.results.geometry).attention_factor
+@offered
+def pairs(view: View, name: str, factor: float | None = None) -> set[int]:
+    """Those that a row without training interpolates."""
+    scaling = losses(view, factor).row(name).setting.scaling(view.results.geometry)
+    return set(np.flatnonzero(scaling.interpolated).tolist())
 
-    def training_gaps(self, name: str, batch: int, than: str = BASELINE) -> list[np.ndarray]:
-        """Of each seed of a fine-tune at `batch` sequences a step, by step: its loss minus that of
-        another, on the same sequences longer than L (nats per token, [steps])."""
-        gaps = [gap for gap in training.gaps(self.results) if gap.batch == batch]
-        ours, others = (
-            {
-                (gap.setting.factor, len(gap.by_step), gap.seed): gap.by_step
-                for gap in gaps
-                if gap.setting.name == each
-            }
-            for each in (name, than)
-        )
-        if than == BASELINE:  # which the gaps are to
-            return list(ours.values())
-        return [ours[run] - others[run] for run in sorted(ours.keys() & others.keys())]
 
-    def ranked(self, factor: float | None = None) -> list[tuple[str, Score]]:
-        """The comparison's methods with their loss beyond L minus YaRN's, least first; learned
-        factors apart."""
-        rows = learned.methods(self.results, self._rows("loss_by_position", False, factor))
-        losses = [(row.setting.name, self.loss(row.setting.name, factor=factor)) for row in rows]
-        return sorted(losses, key=lambda entry: entry[1].mean)
+@offered
+def wavelength(view: View, pair: int) -> float:
+    """Of a pair in pre-training, in tokens."""
+    return float(view.results.geometry.wavelength[pair])
 
-    def to_learned(self, name: str, factor: float) -> Score:
-        """A method's loss beyond L without training minus that of factors found by gradient
-        descent, paired by text."""
-        scored = learned.scored(self.results, factor)
-        if not scored:
-            raise InputError(
-                f"no learned factors of s = {factor:g} were scored; see table_learned."
-            )
-        rows, least = scored
-        return loss_by_position.gap(rows[name], least)
 
-    def pairs(self, name: str, factor: float | None = None) -> set[int]:
-        """Those that a row without training interpolates."""
-        scaling = self.row("loss_by_position", name, factor=factor).setting.scaling(
-            self.results.geometry
-        )
-        return set(np.flatnonzero(scaling.interpolated).tolist())
-
-    def wavelength(self, pair: int) -> float:
-        """Of a pair in pre-training, in tokens."""
-        return float(self.results.geometry.wavelength[pair])
-
-    def record(self, experiment: str, file: str | None = None) -> Record:
-        """The only record of an experiment, or that of a file's name."""
-        runs = [run for run in self.results.require(experiment) if file in (None, run.file)]
-        if len(runs) != 1:
-            raise InputError(
-                f"{len(runs)} records of {experiment}/{file or '*'} at {self.results.name}, "
-                "not one."
-            )
-        return runs[0]
-
-    @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
-        if experiment != "loss_by_position":
-            return super()._rows(experiment, trained, factor)
-        if trained:
-            return loss_by_position.sampled(self.results, factor, trained)
-        return loss_by_position.untrained(
-            self.results, factor or min(loss_by_position.measured_factors(self.results))
-        )
+@offered
+def learned_factors(view: View, start: str, factor: float) -> np.ndarray:
+    """What each pair is divided by that was learned from a method's factors: [seeds, pairs]."""
+    (found,) = (
+        each
+        for each in learned.groups(view.results)
+        if (each.method, each.factor) == (start, factor)
+    )
+    return found.factors

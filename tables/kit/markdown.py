@@ -59,3 +59,12 @@ def _filled(cell: str, width: int, left: bool) -> str:
 def text(plain: str) -> str:
     """Escaped."""
     return _SPECIAL.sub(r"\\\1", plain)
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading ends in, as GitHub makes it: small letters, marks and digits, spaces
+    as hyphens."""
+    signs = (
+        sign for sign in heading.lower() if sign in " -_" or unicodedata.category(sign)[0] in "LMN"
+    )
+    return "".join(signs).replace(" ", "-")

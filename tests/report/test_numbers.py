@@ -170,6 +170,8 @@ def keys_of(name):
 
 WITHIN = 0
 BEYOND = 1
+CHANGE = [-1, 1]  # what is beyond L minus what is within
+FAR = [0, 1]
 WARM = "attention-factor=1.0693"
 
 
@@ -181,25 +183,44 @@ WARM = "attention-factor=1.0693"
         ("– with YaRN's attention factor", f"dprope_{WARM}_n-hat=40_s=2"),
         ("DPRoPE (t = 0), the formula", "dprope_s=2"),
         ("unextended, the last 8k", "original_s=2_last"),
-        ("fine-tuned: DPRoPE (n̂ = 40)", "dprope_n-hat=40_s=2_seed=0"),
-        ("fine-tuned: DPRoPE (t = 0)", "dprope_s=2_seed=0"),
     ],
 )
 def test_methods_side_by_side(readme, row, name):
     """Loss and nats a key within L and beyond, less YaRN's; a dash where there is no record."""
-    ending = "_seed=0" if name.endswith("_seed=0") else ""
     expected = []
     for folder, of, digits in (("loss_by_position", of_smollm2, 3), ("needles", keys_of, 2)):
         file = RESULTS / "smollm2/beyond" / folder / f"{name}_books=20.json"
         prefix = "loss_by_position/" if digits == 3 else ""
-        yarns = f"{prefix}yarn_s=2{ending}"
-        gaps = of(f"{prefix}{name}") - of(yarns) if file.exists() else None
+        gaps = of(f"{prefix}{name}") - of(f"{prefix}yarn_s=2") if file.exists() else None
         expected += [(gaps, WITHIN, digits), (gaps, BEYOND, digits)]
     for cell, (gaps, place, digits) in zip(readme[1][row], expected, strict=True):
         if gaps is None:
             assert cell == "–"
         else:
             assert numbers(cell) == pytest.approx(student(gaps[:, place]), abs=0.51 * 0.1**digits)
+
+
+def rows_of_smollm2(heading):
+    """The cells of the tables below a heading of its page beyond the paper, by their first."""
+    page = (RESULTS / "smollm2/beyond/README.md").read_text()
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in section.splitlines() if line[:1] == "|"]
+    rows = [[cell.strip() for cell in cells] for cells in lines]
+    return {row[0]: row[1:] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("row", "name"), [("DPRoPE (n̂ = 40)", "dprope_n-hat=40_s=2"), ("DPRoPE (t = 0)", "dprope_s=2")]
+)
+def test_fine_tuned_side_by_side(row, name):
+    """Loss less fine-tuned YaRN's within L, beyond, and the change; what training changed within L,
+    and beyond."""
+    tuned, yarn = (of_smollm2(f"loss_by_position/{each}_seed=0") for each in (name, "yarn_s=2"))
+    gaps = tuned - yarn
+    changed = tuned - of_smollm2(f"loss_by_position/{name}")
+    expected = (*gaps.T, gaps @ CHANGE, *changed.T)
+    for cell, values in zip(rows_of_smollm2("Fine-tuned at L'")[row], expected, strict=True):
+        assert numbers(cell) == pytest.approx(student(values), abs=0.00051)
 
 
 def test_the_attention_factor_is_yarns(readme):
@@ -209,10 +230,6 @@ def test_the_attention_factor_is_yarns(readme):
 PAPERS = "dprope_n-hat=40_s=2"
 WARM_PAPERS = f"dprope_{WARM}_n-hat=40_s=2"
 TUNED = [f"{name}_seed=0" for name in (PAPERS, "yarn_s=2")]
-
-
-CHANGE = [-1, 1]  # what is beyond L minus what is within
-FAR = [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -272,6 +289,24 @@ def test_findings_on_keys(readme):
     assert float(loss) == pytest.approx(gap.mean(), abs=0.00051)
 
 
+def test_the_rule_that_leads_on_smollm2_does_not_on_tiny_by_loss(readme):
+    """Of LongRoPE2's rule minus YaRN on tiny, beyond L: the loss of 30 books, the keys of 39."""
+    loss, keys = (numbers(text) for text, to in LINK.findall(readme[0]) if "results/tiny/b" in to)
+    runs = by_setting("tiny", "loss_by_position", trained=False)
+    ((rule, yarn),) = pair(runs, ("longrope2", {}), ("yarn", {}), 2)
+    gaps = by_book(rule, "tiny") - by_book(yarn, "tiny")
+    assert loss == pytest.approx(student(gaps[:, BEYOND]), abs=0.00051)
+    nats = {}
+    for method in ("longrope2", "yarn", "pi", "dprope", "mrrope-pro", "dprope-covered"):
+        file = RESULTS / f"tiny/beyond/needles/{method}_s=2_books=39.json"
+        frames = json.loads(file.read_text())["scores"]["keys"].values()
+        nats[method] = pd.Series(
+            [np.mean([key["nats"] for key in of if key["distance"] > 1024]) for of in frames]
+        )
+    assert keys == pytest.approx(student(nats["longrope2"] - nats["yarn"]), abs=0.0051)
+    assert min(nats, key=lambda method: nats[method].mean()) == "longrope2"
+
+
 def test_what_the_fine_tunes_decide_follows_from_their_interval():
     """By the rule on SmolLM2's page, which was fixed beforehand and has an upper end since."""
     ours, other = (of_smollm2(f"loss_by_position/{name}") for name in TUNED)
@@ -286,10 +321,6 @@ def test_what_the_fine_tunes_decide_follows_from_their_interval():
         expected = less if low > 0 else "after training the choice is immaterial"
     page = (RESULTS / "smollm2/beyond/README.md").read_text()
     assert f"by loss: **{expected}**" in page
-
-
-def has_keys(name):
-    return (RESULTS / "smollm2/beyond/needles" / f"{name}_books=20.json").exists()
 
 
 def outcome_of_keys(low, high, ours, other):
@@ -334,14 +365,7 @@ BARE_YARN = "yarn_attention-factor=1.0_s=2"
 )
 def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
     """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
-    page = (RESULTS / "smollm2/beyond/README.md").read_text()
-    section = page.partition("## Keys in books")[2].partition("\n## ")[0]
-    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:1] == "|"]
-    found = [cells[1:] for cells in lines if cells[0] == row]
-    if not (has_keys(ours) and has_keys(other)):
-        assert not found
-        return
-    (cells,) = found
+    cells = rows_of_smollm2("Keys in books")[row]
     gaps = keys_of(ours) - keys_of(other)
     sides = (*gaps.T, gaps[:, BEYOND] - gaps[:, WITHIN])
     for cell, side in zip(cells, sides):
@@ -441,7 +465,7 @@ def test_a_collapse_is_beside_yarns_change_on_the_same_books():
     change = np.diff(by_book(original, "smollm2") - by_book(yarn, "smollm2")).ravel()
     place = "s = 2, beyond minus within | original minus YaRN"
     line = rf"^\| SmolLM2-135M, without training, .* {re.escape(place)} \|(.*)$"
-    page = (RESULTS / "claims.md").read_text().replace("−", "-")
+    page = re.sub(" +", " ", (RESULTS / "claims.md").read_text().replace("−", "-"))
     row = re.search(line.replace("−", "-"), page, re.MULTILINE)[1]
     assert numbers(row)[:3] == pytest.approx(student(change), abs=0.00051)
     assert f"on {(change > 0).sum()} of 20 books" in row

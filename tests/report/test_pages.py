@@ -1,12 +1,18 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
+import json
+import os
+import re
+import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
+import records
 from core.errors import InputError
 from records import RESULTS, ROOT
-from report import pages
+from report import pages, sentences
 from tests.analysis.recorder import Recorder, score
 
 
@@ -44,13 +50,79 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     assert pages.pages(Path(stranger.name)) == written
 
 
-def test_no_page_with_an_empty_link_or_a_false_sentence(tmp_path, monkeypatch):
+def test_no_page_with_an_empty_link(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
-    (tmp_path / "a.md").write_text("[there]({{ target }}) {% do holds(right, 'all is well') %}")
-    assert "[there](x)" in pages._render("a.md", {"target": "x", "right": True}, tmp_path)
-    for names, refusal in (
-        ({"target": "", "right": True}, "nowhere"),
-        ({"target": "x", "right": False}, "no longer"),
-    ):
-        with pytest.raises(InputError, match=refusal):
-            pages._render("a.md", names, tmp_path)
+    (tmp_path / "a.md").write_text("[there]({{ target }})")
+    assert "[there](x)" in pages._render("a.md", {"target": "x"}, tmp_path)
+    with pytest.raises(InputError, match="nowhere"):
+        pages._render("a.md", {"target": ""}, tmp_path)
+
+
+# A page, a quotation of it, and what is left where the records do not bear out its sentence.
+LEFT_OUT = [
+    ("One is. Two\nis, at 1.5.\nThree is.\n", "Two is", "One is. Three is.\n"),
+    ("- **One is.** Two.\n- Three is\n  so.\n", "One", "- Two.\n- Three is\n  so.\n"),
+    ("Of:\n\n- **One is.** Two.\n- Three.\n", "One is", "Of:\n\n- Two.\n- Three.\n"),
+    ("Of:\n\n- One\n  is. Two.\n- Three.\n", "One is. Two", "Of:\n\n- Three.\n"),
+    ("- One is.\n- Two is\n  so.\n\nThree.\n", "Two is so", "- One is.\n\nThree.\n"),
+    ("Of two:\n\n| a |\n| - |\n\nOne is.\n", "One", "Of two:\n\n| a |\n| - |\n\n\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "left"), LEFT_OUT)
+def test_a_sentence_that_the_records_do_not_bear_out_is_refused_or_left_out_and_named(
+    tmp_path, capsys, text, words, left
+):
+    page = tmp_path / "README.md"
+    templates = tmp_path / "report" / "templates"
+    templates.mkdir(parents=True)
+    (templates / "tiny.md").write_text(text)
+
+    def borne_out(strict, holds, quoted=words):
+        return sentences.borne_out(text, [(quoted, holds)], page, [templates], strict)
+
+    assert borne_out(strict=True, holds=True) == text
+    assert borne_out(strict=False, holds=False) == left
+    named = capsys.readouterr().err
+    at = os.path.relpath(page)
+    assert at in named and words in named and "report/templates/tiny.md" in named
+    with pytest.raises(InputError, match=f"(?s){at}.*{words}.*report/templates/tiny.md"):
+        borne_out(strict=True, holds=False)
+    with pytest.raises(InputError, match="has no sentence"):
+        borne_out(strict=False, holds=True, quoted="No one")
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of SmolLM2's records of perplexity in which YaRN loses more than DPRoPE."""
+    folder = tmp_path / "results"
+    shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
+    file = folder / "smollm2" / "perplexity" / "yarn_s=2_whole.json"
+    record = json.loads(file.read_text())
+    windows = record["scores"]["by_window"]
+    record["scores"]["by_window"] = {
+        name: [1.2 * loss, count] for name, (loss, count) in windows.items()
+    }
+    record["sha256"] = records.content_hash(record)
+    file.write_text(json.dumps(record))
+    return folder
+
+
+def test_on_a_copy_the_page_has_the_sentences_that_are_still_true(copied, capsys):
+    file = copied / "smollm2" / "README.md"
+    text = pages.pages(copied, "smollm2")[file]
+    committed = (RESULTS / "smollm2" / "README.md").read_text()
+    gone = "YaRN has less perplexity than DPRoPE in each setting"
+    kept = "DPRoPE at t = 0 has more perplexity than at the paper's n̂"
+    assert gone in committed and gone not in text and gone in capsys.readouterr().err
+    assert kept in text and kept in committed
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)#]+)", text)]
+    dead = [link for link in links if not (file.parent / unquote(link)).exists()]
+    assert dead == []
+
+
+def test_where_runs_are_missing_the_page_has_no_words_of_the_committed_ones(copied, capsys):
+    (copied / "smollm2" / "perplexity" / "yarn_s=2_whole.json").unlink()
+    text = pages.pages(copied, "smollm2")[copied / "smollm2" / "README.md"]
+    assert "from report/templates/model.md" in text
+    assert not capsys.readouterr().err

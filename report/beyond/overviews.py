@@ -1,0 +1,195 @@
+"""The tables of pages beyond the paper that no table of tables/beyond/ has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from analysis.beyond import decision, training
+from analysis.beyond.books import BEYOND, PLACES, WITHIN
+from analysis.scores import number
+from analysis.settings import tokens
+from report.beyond import model_view as of
+from report.beyond.model_view import OnBooks
+from report.model_view import BASELINE, NONE, View, offered, shown, table
+from tables.kit.markdown import text
+
+LOSS_DIGITS = 3
+KEY_DIGITS = 2
+SIDES = (WITHIN, BEYOND)
+
+
+class Compared(NamedTuple):
+    """A row of a table of differences: its first cell, a setting, and what it is compared with."""
+
+    words: str
+    ours: str
+    other: str = BASELINE
+
+    @classmethod
+    def of(cls, row: str | Sequence[str]) -> Compared:
+        """From what a template states: the three, or the setting alone."""
+        return cls(text(row), row) if isinstance(row, str) else cls(*row)
+
+
+def _differences(
+    books: OnBooks, row: Compared, digits: int, places: Sequence[str] = PLACES
+) -> list[str]:
+    """A row's difference in each place; dashes where a setting was not measured, or the two are
+    one."""
+    if row.ours == row.other or not {row.ours, row.other} <= {*books.names}:
+        return [NONE] * len(places)
+    return [shown(books.gap(row.ours, row.other, where), digits, True) for where in places]
+
+
+@offered
+def ranking(view: View, factor: float | None = None) -> str:
+    """All methods without training, the least loss beyond L first."""
+    names = [name for name, _ in of.ranked(view, factor)]
+    return _table_of_differences(of.losses(view, factor), "loss minus YaRN's", names, LOSS_DIGITS)
+
+
+@offered
+def changes_beyond(view: View, heading: str, rows: Sequence[Sequence[str]]) -> str:
+    """Differences of loss beyond L without training, each row as :class:`Compared` has it."""
+    compared = [Compared.of(row) for row in rows]
+    cells = (
+        (row.words, *_differences(of.losses(view), row, LOSS_DIGITS, (BEYOND,))) for row in compared
+    )
+    return table((heading, "what it changes of the loss beyond L"), cells)
+
+
+@offered
+def sample_differences(view: View, heading: str, rows: Sequence) -> str:
+    """The same in each place, on the texts that are enough for a sample."""
+    return _table_of_differences(of.sample(view), heading, rows, LOSS_DIGITS)
+
+
+@offered
+def key_differences(view: View, heading: str, rows: Sequence) -> str:
+    """The same of nats a key."""
+    return _table_of_differences(of.keys(view), heading, rows, KEY_DIGITS)
+
+
+def _table_of_differences(books: OnBooks, heading: str, rows: Sequence, digits: int) -> str:
+    compared = map(Compared.of, rows)
+    cells = ((row.words, *_differences(books, row, digits)) for row in compared)
+    return table((heading, *PLACES), cells)
+
+
+@offered
+def key_outcomes(view: View, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
+    """What differences of nats a key decide, by the rule; a row states the names of both sides for
+    its outcome, too."""
+    books = of.keys(view)
+    lines = []
+    for words, ours, other, our_name, other_name in rows:
+        outcome = decision.by_keys(books.gap(ours, other), our_name, other_name)
+        differences = _differences(books, Compared(words, ours, other), KEY_DIGITS)
+        lines.append((words, *differences, f"**{outcome}**"))
+    return table(("compared", *PLACES, "outcome"), lines)
+
+
+@offered
+def by_loss_and_keys(view: View, compared: Sequence) -> str:
+    """README's: losses and nats a key without training, minus YaRN's, within L and beyond."""
+    page = "results/smollm2/beyond/README.md"
+    header = (
+        "SmolLM2 untrained, 8k → 16k, minus YaRN",
+        f"[loss within 8k]({page}#in-short)",
+        "beyond",
+        f"[nats a key within 8k]({page}#keys-in-books)",
+        "beyond",
+    )
+    rows = []
+    for row in map(Compared.of, compared):
+        by_loss = _differences(of.sample(view), row, LOSS_DIGITS, SIDES)
+        rows.append((row.words, *by_loss, *_differences(of.keys(view), row, KEY_DIGITS, SIDES)))
+    return table(header, rows)
+
+
+@offered
+def arms(view: View, names: Sequence[str]) -> str:
+    """Losses of the first round minus YaRN's, and what training changed."""
+    rows = []
+    for name in names:
+        differences = _differences(of.first_round(view), Compared(name, name), LOSS_DIGITS)
+        changed = (of.by_training(view, name, where) for where in SIDES)
+        rows.append((name, *differences, *(shown(each, LOSS_DIGITS, True) for each in changed)))
+    return table(("method", *PLACES, "training changed within L", "and beyond"), rows)
+
+
+@offered
+def while_they_trained(view: View, compared: Sequence[tuple[str, str]]) -> str:
+    """Of the first round: differences of training loss by quarters of the steps."""
+    header = (
+        "",
+        "seed",
+        *("steps 1–16", "17–32", "33–48", "49–64"),
+        "still closing, by the rule",
+        "found afterwards: change in 16 steps",
+    )
+    order = of.trained_on(view, BASELINE)["order"]
+    rows = []
+    for name, than in compared:
+        for seed, by_step in enumerate(of.training_gaps(view, name, 1, than)):
+            quarters = (_with_error(each, 3) for each in training.quarters(by_step))
+            closing = "yes" if training.still_closing(by_step) else "not shown"
+            change = training.slope(by_step, order, first=16)
+            words = f"{name} minus {than}"
+            rows.append((words, str(seed), *quarters, closing, _with_error(change, 4)))
+    return table(header, rows)
+
+
+def _with_error(quarter: training.Quarter, digits: int) -> str:
+    return f"{number(quarter.mean, digits, True)} ± {number(quarter.error, digits)}"
+
+
+@offered
+def of_the_second_round(view: View) -> str:
+    """Its losses and its nats a key, each a table of its own where there are records."""
+    found = []
+    for of_keys, what, digits in (
+        (False, "loss", LOSS_DIGITS),
+        (True, "nats a key", KEY_DIGITS),
+    ):
+        books = of.second_round(view, of_keys)
+        header = (
+            f"fine-tuned, second round: {what}",
+            "seeds",
+            *SIDES,
+            *(f"minus YaRN's: {where}" for where in PLACES),
+        )
+        rows = []
+        for row in books.rows:
+            name = row.setting.name
+            levels = (shown(books.level(name, where), digits) for where in SIDES)
+            differences = _differences(books, Compared(name, name), digits)
+            rows.append((text(name), ", ".join(map(str, row.seeds)), *levels, *differences))
+        if rows:
+            found.append(table(header, rows))
+    return "\n\n".join(found)
+
+
+@offered
+def covering(view: View, names: Sequence[str], factor: int) -> str:
+    """tiny's: a covering n̂ beside the paper's."""
+    at = view.results.context_length * factor
+    header = (
+        f"s = {factor}",
+        "untrained: loss minus YaRN's, within L",
+        "beyond L",
+        f"untrained: passkeys, {tokens(at)}",
+        f"fine-tuned: RULER, {tokens(at)}",
+        f"fine-tuned: passkeys, {tokens(at)}",
+    )
+    rows = []
+    for name in names:
+        losses = of.losses(view, factor)
+        differences = _differences(losses, Compared(name, name), LOSS_DIGITS, SIDES)
+        tuned = [NONE, NONE]
+        if name != "original":
+            ruler = view.score("ruler", name, tokens(at), True, factor)
+            tuned = [shown(ruler, 1), view.passkeys(name, at, True, factor)]
+        rows.append((name, *differences, view.passkeys(name, at, False, factor), *tuned))
+    return table(header, rows)
