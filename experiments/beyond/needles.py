@@ -11,7 +11,6 @@ haystacks, as a model does that is not extended: what it cannot see it can only 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,8 @@ from experiments.kit import command_line, records, texts
 from experiments.kit.command_line import option, two_or_more
 from experiments.kit.experiment import Experiment, Prepared
 
-if TYPE_CHECKING:
-    from eval.beyond.needles import Needle
-
 haystacks = later("eval.beyond.needles")
-KEYS = 16, 8, 4  # in a text
+KEYS = 16, 8, 4  # in a text: the most that fill at most half of it
 
 
 class Needles(Experiment):
@@ -45,7 +41,15 @@ class Needles(Experiment):
         length = self.extended_length - haystacks.QUESTION
         room = length - len(self.bos)
         given = texts.scored(self)
-        needles = dict(zip(given, self.hidden(given, room), strict=True))
+        counts = (self.arguments.keys,) if self.arguments.keys else KEYS
+        seeds = [book.sha256 for book in given]
+        drawn = haystacks.fitting(self.base.tokenizer, counts, seeds, room / 2)
+        if drawn is None:
+            raise InputError(
+                f"{counts[-1]} keys fill more than half of {room} tokens; give a larger --factor, "
+                "or fewer --keys."
+            )
+        needles = dict(zip(given, drawn, strict=True))
         sizes = {book: room - haystacks.size(of_book) for book, of_book in needles.items()}
         most = max(sizes.values())
         books = texts.read(self.base.tokenizer, given, most, most)
@@ -66,23 +70,6 @@ class Needles(Experiment):
         suffix = f"{'_last' if self.arguments.last else ''}_books={len(books)}"
         noted = {"read": self.context_length} if self.arguments.last else {}
         return Prepared(samples, settings, data, suffix, noted)
-
-    def hidden(self, books: list[texts.Book], length: int) -> list[list[Needle]]:
-        """The needles of each book: as many as are asked for, else the most of KEYS that fill at
-        most half of `length` tokens.
-
-        Raises:
-            InputError: they fill more.
-        """
-        counts = (self.arguments.keys,) if self.arguments.keys else KEYS
-        for number in counts:
-            drawn = [haystacks.needles(self.base.tokenizer, number, book.sha256) for book in books]
-            if all(2 * haystacks.size(needles) <= length for needles in drawn):
-                return drawn
-        raise InputError(
-            f"{number} keys fill more than half of {length} tokens; give a larger --factor"
-            f"{', or fewer --keys' if number > 1 else ''}."
-        )
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[dict]]]:
         for key, (_, haystack) in requests:

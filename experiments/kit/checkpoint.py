@@ -462,14 +462,20 @@ class Checkpoint:
             reason = in_one_line(error)
             raise InputError(f"cannot load the tokenizer of {self.name}: {reason}") from error
 
-    def load(self, dtype: str = "float32") -> PreTrainedModel:
+    def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
         """The model, in evaluation mode, on a GPU if there is one.
+
+        Args:
+            spread: over all GPUs, and the memory beside them, if it does not fit on one, or if it
+                is quantised, which transformers places.
 
         Raises:
             InputError: it cannot be loaded, or its configuration states no context length.
         """
         config = self.config
-        arguments = self.pin
+        arguments = dict(self.pin)
+        if spread and self._needs_several(dtype):
+            arguments["device_map"] = "auto"
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
             arguments = {
@@ -505,7 +511,19 @@ class Checkpoint:
                 "give a complete checkpoint of this architecture."
             )
         clex.restore(model, self.source)
-        return model.eval().to(device())
+        placed = hasattr(model, "hf_device_map")
+        return model.eval() if placed else model.eval().to(device())
+
+    def _needs_several(self, dtype: str) -> bool:
+        """Whether its weights have no room on this process's GPU, or are quantised."""
+        if device() == "cpu":
+            return False
+        config = self.config
+        if getattr(config, "quantization_config", None):
+            return True
+        weights = sum(each.numel() for each in skeleton(config, rotates=False).parameters())
+        free, _ = torch.cuda.mem_get_info(device())
+        return weights * getattr(torch, dtype).itemsize > free
 
 
 def own_name(model: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +61,11 @@ def flags(options: Mapping) -> list[str]:
         elif value is not True:
             words.append(str(value))
     return words
+
+
+def as_typed(method: str, options: Mapping) -> str:
+    """A setting as --method takes it, such as "dprope --n-hat 40"."""
+    return shlex.join([method, *flags(options)])
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import Score, over_texts
 from analysis.settings import Setting
+from core import ORIGINAL
 from core.errors import InputError
-from experiments import best
+from eval.beyond import ranking
 from experiments.kit import records
 from experiments.kit.records import BEYOND, ROOT
+from experiments.suites.suite import as_typed
 from report import model_view
 from report.beyond.needles import Needles
 from report.model_view import BASELINE, find
@@ -100,16 +102,18 @@ class View(model_view.View):
         return over_texts([np.log(ours) - np.log(others)])
 
     def best(self, count: int) -> str:
-        """The first rows that experiments.best prints of these texts and methods."""
-        rows = [
-            {
-                "setting": (row.setting.method, dict(row.setting.options)),
-                "within": loss_by_position.level(row, WITHIN).texts,
-                "beyond": loss_by_position.level(row, BEYOND_L).texts,
-            }
-            for row in self._untrained.rows
-        ]
-        return best.table(best.ranked(rows)[:count])
+        """The first rows that `dprope best` prints of these texts and methods, without keys."""
+        rows = []
+        for row in self._untrained.rows:
+            if row.setting.method != ORIGINAL:
+                sides = (loss_by_position.level(row, side).texts for side in (WITHIN, BEYOND_L))
+                losses = zip(*sides, strict=True)
+                by_text = [
+                    {"loss_within": within, "loss_beyond": beyond} for within, beyond in losses
+                ]
+                name = as_typed(row.setting.method, dict(row.setting.options))
+                rows.append(ranking.Row(name, by_text))
+        return ranking.table(ranking.ranked(rows), count)
 
     def fine_tuning(self, folder: str, where: str = BEYOND_L) -> Score:
         """What a fine-tune changed of the loss, paired by text; its only scored record is in a
