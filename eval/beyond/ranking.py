@@ -8,8 +8,8 @@ than LEAST_TEXTS texts have none, and then nothing is decided.
 - **Keys decide the order** if the best method's keys beyond L cost less than a blind guess, and at
   least KEYS_MATTER less than those of the method in the middle of the ranking, both by more than
   chance. Else losses beyond L do.
-- **Extension pays** where the best method's number beyond L is below that of the model as it is, by
-  more than chance and by at least what matters. It does not where the interval leaves that out.
+- **Extension pays** where the first method's number beyond L is below that of the model as it is,
+  by more than chance and by at least what matters. It does not where the interval leaves that out.
   Else the texts do not tell. The model as it is stands there with or without YaRN's attention
   factor, whichever is better, and a text's keys cost it no more than a guess: to be sure of wrong
   digits is no fault that extension is to be credited for.
@@ -176,8 +176,8 @@ def _why_not_keys(rows: Sequence[Row]) -> str:
         return "no method's keys beyond L cost less than a guess by more than chance"
     if not minus(best, middle, column).below(KEYS_MATTER):
         return (
-            f"keys beyond L do not tell the best method, {best.name}, from the middle one, "
-            f"{middle.name}, by {KEYS_MATTER} nats and by more than chance"
+            f"by keys the best, {best.name}, is not ahead of the middle one, {middle.name}, by "
+            f"{KEYS_MATTER} nats and more than chance"
         )
     return ""
 
@@ -214,28 +214,28 @@ def verdict(ranking: Ranking, context_length: int) -> list[str]:
 
 def _whether(ranking: Ranking, short: Sequence[Row], context_length: int) -> list[str]:
     """Whether to extend, and what that rests on."""
+    first = ranking.methods[0]
     purposes = {
         KEYS: f"to find what stands more than {context_length:,} tokens back",
         LOSS: f"for a lower loss beyond {context_length:,} tokens",
     }
     gaps = {}
     grounds = []
-    for what in (KEYS, LOSS) if ranking.methods[0].asked else (LOSS,):
-        best = _sorted(ranking.methods, what)[0]
+    for what in (KEYS, LOSS) if first.asked else (LOSS,):
         as_it_is = _sorted(short, what)[0]
         column = _COLUMN[what]
         most = GUESS if what == KEYS else np.inf
         known = np.minimum(as_it_is.values(column), most)
-        gaps[what] = Gap.of(best.values(column) - known)
+        gaps[what] = Gap.of(first.values(column) - known)
         against = f"{gaps[what].shown(_DIGITS[what])} {_UNIT[what]}"
         if what == KEYS:
-            found = f"{best.found('beyond')}, {as_it_is.name!r} {as_it_is.found('beyond')}"
+            found = f"{first.found('beyond')}, {as_it_is.name!r} {as_it_is.found('beyond')}"
             grounds.append(
-                f"Of keys beyond L {best.name} finds {found}: {against}, where a guess counts as "
+                f"Of keys beyond L {first.name} finds {found}: {against}, where a guess counts as "
                 f"{GUESS:.1f} at most."
             )
         else:
-            grounds.append(f"Loss beyond L of {best.name} against {as_it_is.name!r}: {against}.")
+            grounds.append(f"Loss beyond L of {first.name} against {as_it_is.name!r}: {against}.")
     pays = [what for what, gap in gaps.items() if gap.below(_MATTERS[what])]
     # without an interval nothing is left out
     open_ones = [
@@ -246,12 +246,16 @@ def _whether(ranking: Ranking, short: Sequence[Row], context_length: int) -> lis
     others = [what for what in gaps if what not in (*pays, *open_ones)]
     sentences = []
     if pays:
-        sentences.append(f"Extend it {' and '.join(purposes[what] for what in pays)}.")
+        sentences.append(
+            f"Extend it by {first.name} {' and '.join(purposes[what] for what in pays)}."
+        )
     if others:
-        sentences.append(f"Do not extend it {' or '.join(purposes[what] for what in others)}.")
+        sentences.append(
+            f"Do not extend it by {first.name} {' or '.join(purposes[what] for what in others)}."
+        )
     if open_ones:
         whether = " or ".join(purposes[what] for what in open_ones)
-        sentences.append(f"These texts do not tell whether to extend it {whether}.")
+        sentences.append(f"These texts do not tell whether to extend it by {first.name} {whether}.")
     return sentences + grounds
 
 
@@ -282,11 +286,12 @@ def _cost(ranking: Ranking, as_it_is: Row) -> list[str]:
     """What the first method costs on prompts within L."""
     first = ranking.methods[0]
     gap = minus(first, as_it_is, "loss_within")
-    verb = "costs" if gap.mean >= 0 else "gains"
-    chance = ", no more than chance" if gap.half is not None and gap.is_chance else ""
+    verb = "costs" if gap.mean >= 0 else "saves"
+    if gap.half is not None and gap.is_chance:
+        verb = "costs no more than chance"
     return [
-        f"On prompts within L {first.name} {verb} loss: {gap.shown(_DIGITS[LOSS])} nats a token "
-        f"against {as_it_is.name!r}{chance}."
+        f"On prompts within L {first.name} {verb}: {gap.shown(_DIGITS[LOSS])} nats a token of loss "
+        f"against {as_it_is.name!r}."
     ]
 
 

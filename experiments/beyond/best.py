@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
-from core import BASELINE, ORIGINAL, rope
+from core import ORIGINAL, rope
 from core.discovery import later
 from core.errors import InputError, check_choice
+from core.methods.paper import yarn_attention_factor
 from eval import special_tokens
 from eval.beyond import ranking
 from eval.beyond.ranking import Ranking, Row
@@ -79,18 +80,17 @@ def main() -> None:
         model = named(arguments.model, arguments.dtype)
         books = texts.chosen(arguments)
         comparison = prepare(model, books, arguments.factor, arguments.method, arguments.bos)
-    if arguments.by == ranking.KEYS and not comparison.asked:
-        raise InputError("--by keys needs keys, which cannot be asked for here; leave it out.")
+    check_order(arguments.by, comparison)
     read = []
     try:
         for of_text in comparison.readings():
             read = [*read, of_text]
     except KeyboardInterrupt as stop:
         if read:
-            show(comparison.result(read, arguments.by), arguments)
+            show(comparison, read, arguments)
             stop.add_note(f"the ranking is of {counted(len(read), 'text')}")
         raise
-    show(comparison.result(read, arguments.by), arguments)
+    show(comparison, read, arguments)
 
 
 def best(
@@ -104,14 +104,20 @@ def best(
     """What :func:`main` prints, as a table of pandas: a row for each method, the best first, and
     for the model as it is. It is documented as `dprope.best`, in package/."""
     pandas = ranking_figure.optional("pandas", "a DataFrame")
-    with contextlib.redirect_stdout(sys.stderr):
-        subject = (
-            named(str(model), None) if isinstance(model, str | Path) else loaded(model, tokenizer)
-        )
-        comparison = prepare(subject, as_books(given), factor, methods)
-        facts = comparison.result(list(comparison.readings()), by).facts
-    table = pandas.DataFrame(facts.pop("rows")).set_index("method")
-    table.attrs = facts
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()  # it does not know the keys of some scalings
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            named_one = isinstance(model, str | Path)
+            subject = named(str(model)) if named_one else loaded(model, tokenizer)
+            comparison = prepare(subject, as_books(given), factor, methods)
+            check_order(by, comparison)
+            order = comparison.ranked(list(comparison.readings()), by)
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+    said = facts(comparison, order)
+    table = pandas.DataFrame(said.pop("rows")).set_index("method")
+    table.attrs = said
     return table
 
 
@@ -142,7 +148,7 @@ class Subject:
         return f"{stated.get('quant_method', 'in some way')}{bits}"
 
 
-def named(name: str, dtype: str | None) -> Subject:
+def named(name: str, dtype: str | None = None) -> Subject:
     """A base model, a directory, or a model on the hub.
 
     Raises:
@@ -165,10 +171,10 @@ def loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
     """
     if tokenizer is None:
         raise InputError("a loaded model needs its tokenizer; give tokenizer=, too.")
-    transformers.logging.set_verbosity_error()  # it does not know the keys of some scalings
     tensors = [*model.parameters(), *model.buffers()]
     copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors}).eval()
-    tokenizer = special_tokens.prepared(copy.deepcopy(tokenizer))
+    embeddings = getattr(copied.config.get_text_config(decoder=True), "vocab_size", None)
+    tokenizer = special_tokens.prepared(copy.deepcopy(tokenizer), embeddings)
     geometry = embedding.rope_geometry(copied)
     name = model.name_or_path or "MODEL"
     return Subject(name, copied.config, geometry, tokenizer, lambda: copied)
@@ -176,8 +182,11 @@ def loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
 
 def as_books(given: Sequence[str | Path]) -> list[texts.Book]:
     """Texts, and files and folders of them: a string that names none is a text."""
-    if isinstance(given, str | Path):
-        raise InputError("texts is one string or path; give a list of them.")
+    listed = not isinstance(given, str | Path) and all(
+        isinstance(each, str | Path) for each in given
+    )
+    if not listed or not given:
+        raise InputError("texts is no list of strings and paths; give one of one or more.")
     books = []
     for number, each in enumerate(given):
         if isinstance(each, Path) or is_path(each):
@@ -233,22 +242,6 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Result:
-    """A ranking, in words and for programs.
-
-    Attributes:
-        notes: what its numbers are.
-        title: what it is of.
-    """
-
-    order: Ranking
-    said: list[str]
-    notes: list[str]
-    title: str
-    facts: dict
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Settings on the same texts.
 
@@ -293,67 +286,65 @@ class Comparison:
                     bar.update()
                 yield of_text
 
-    def result(self, read: list[dict[str, dict]], by: str | None = None) -> Result:
-        """What the readings of these first texts say."""
-        rows = [
-            Row(
-                setting.name,
-                [of_text[setting.name] for of_text in read],
-                setting.extends,
-                setting.short,
-            )
-            for setting in self.settings
-        ]
-        order = ranking.ranked(rows, by)
-        said = ranking.verdict(order, self.context_length)
-        first = next(each for each in self.settings if each.name == order.methods[0].name)
-        command = {"model": self.subject.name, "method": first.method, "factor": self.factor}
-        words = shlex.join(flags({**command, **first.options, "output": "DIR"}))
-        facts = {
-            "model": self.subject.name,
-            "quantised": self.subject.quantised or None,
-            "factor": self.factor,
-            "context_length": self.context_length,
-            "extended_length": self.extended_length,
-            "texts": [text.title for text in self.read[: len(read)]],
-            "left_out": self.left_out,
-            "ranked_by": order.by,
-            "verdict": said,
-            "command": command_line.as_called(f"python -m experiments.extend {words}"),
-            "rows": ranking.facts(order),
-        }
-        title = (
-            f"{self.subject.name}, s = {self.factor:g}, L = {self.context_length:,}, "
-            f"{counted(len(read), 'text')}"
-        )
-        return Result(order, said, self.notes(len(read)), title, facts)
+    def ranked(self, read: list[dict[str, dict]], by: str | None) -> Ranking:
+        """What the readings of the first texts say."""
+        rows = []
+        for setting in self.settings:
+            by_text = [of_text[setting.name] for of_text in read]
+            rows.append(Row(setting.name, by_text, setting.extends, setting.short))
+        return ranking.ranked(rows, by)
 
-    def notes(self, count: int) -> list[str]:
-        """What the numbers of the table are, of so many texts."""
-        length = self.context_length
-        said = [
-            f"{counted(count, 'text')} of {self.extended_length:,} tokens; L = {length:,}. Means "
-            "over texts, less is better."
+
+def facts(comparison: Comparison, order: Ranking) -> dict:
+    """All of it, for programs."""
+    name = comparison.subject.name
+    best_name = order.methods[0].name
+    first = next(setting for setting in comparison.settings if setting.name == best_name)
+    command = {"model": name, "method": first.method, "factor": comparison.factor}
+    words = shlex.join(flags({**command, **first.options, "output": "DIR"}))
+    count = len(order.methods[0].texts)
+    return {
+        "model": name,
+        "quantised": comparison.subject.quantised or None,
+        "factor": comparison.factor,
+        "context_length": comparison.context_length,
+        "extended_length": comparison.extended_length,
+        "texts": [text.title for text in comparison.read[:count]],
+        "left_out": comparison.left_out,
+        "notes": notes(comparison, count),
+        "ranked_by": order.by,
+        "verdict": ranking.verdict(order, comparison.context_length),
+        "command": command_line.as_called(f"python -m experiments.extend {words}"),
+        "rows": ranking.facts(order),
+    }
+
+
+def notes(comparison: Comparison, count: int) -> list[str]:
+    """What the numbers of the table are, of so many texts."""
+    length = comparison.context_length
+    said = [
+        f"{counted(count, 'text')} of {comparison.extended_length:,} tokens; L = {length:,}. Means "
+        "over texts, less is better."
+    ]
+    if comparison.asked:
+        keys = len(comparison.read[0].needles)
+        said += [
+            "Loss: nats a token of the text's own tokens, the first L and those after them. "
+            f"The sentences of {keys} keys stand between, so it is not quite that of the plain "
+            "text.",
+            "Keys: nats for five digits that are asked for after the text; a guess costs "
+            f"{ranking.GUESS:.1f}. A key within L begins at most L tokens before the question.",
         ]
-        if self.asked:
-            keys = len(self.read[0].needles)
-            said += [
-                "Loss: nats a token of the text's own tokens, the first L and those after them. "
-                f"The sentences of {keys} keys stand between, so it is not quite that of the plain "
-                "text.",
-                "Keys: nats for five digits that are asked for after the text; a guess costs "
-                f"{ranking.GUESS:.1f}. A key within L begins at most L tokens before the question.",
-            ]
-        else:
-            said.append("Loss: nats a token, the first L tokens and those after them.")
-        said.append(
-            "'as it is, last L' is not extended and never reads more than L tokens: a token beyond "
-            "L is predicted from the last L/2 to L, and keys from the last L. '×' is YaRN's "
-            "attention factor alone."
-        )
-        if self.subject.quantised:
-            said.append(f"The weights are quantised ({self.subject.quantised}).")
-        return said
+    else:
+        said.append("Loss: nats a token, the first L tokens and those after them.")
+    said.append(
+        "'as it is, last L' is not extended and never reads more than L tokens: a token beyond "
+        "L is predicted from the last L/2 to L, and keys from the last L. '×' is YaRN's "
+        "attention factor alone."
+    )
+    if comparison.subject.quantised:
+        said.append(f"The weights are quantised ({comparison.subject.quantised}).")
+    return said
 
 
 def prepare(
@@ -376,6 +367,8 @@ def prepare(
     settings, left_out = expressible(subject, factor, wanted)
     for name, reason in left_out.items():
         print(f"note: {name} is left out: {reason}", file=sys.stderr)
+    if not any(setting.extends for setting in settings):
+        raise InputError("no method is left to be measured; give others, or another model.")
     length = round(subject.geometry.context_length * factor)
     before = special_tokens.beginning(subject.tokenizer, bos)
     try:
@@ -406,8 +399,9 @@ def hidden(
     found = haystacks.fitting(subject.tokenizer, KEYS, seeds, SHARE * room)
     if found is None or subject.geometry.context_length < LEAST_LENGTH:
         raise InputError(f"L' = {length:,} and L are too short for a text around them.")
-    # the first stands in the middle of the first of equal parts
-    if room * (1 - 0.5 / len(found[0])) <= subject.geometry.context_length:
+    # the first stands in the middle of the first of equal parts, behind its question
+    farthest = room * (1 - 0.5 / len(found[0])) - haystacks.QUESTION
+    if farthest <= subject.geometry.context_length:
         raise InputError("none would stand beyond L; give a larger --factor.")
     return found
 
@@ -485,7 +479,7 @@ def expressible(
     ready = dict.fromkeys(setting.method for setting in every)
     for name in wanted or ():
         check_choice(name, "method that needs no training", ready)
-    warm = rope.scale(geometry, BASELINE, factor).attention_factor / geometry.attention_factor
+    warm = yarn_attention_factor(factor)
     as_it_is = [
         Setting("as it is, last L", ORIGINAL, {}, short=True),
         Setting(f"as it is × {warm:.2f}, last L", ORIGINAL, {"attention_factor": warm}, short=True),
@@ -518,17 +512,31 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def show(result: Result, arguments) -> None:
-    """Print a result, and draw it."""
+def check_order(by: str | None, comparison: Comparison) -> None:
+    """Raise InputError unless methods can be ranked so."""
+    if by is not None:
+        check_choice(by, "order", (ranking.KEYS, ranking.LOSS))
+    if by == ranking.KEYS and not comparison.asked:
+        raise InputError("keys cannot be asked for here, so they rank nothing; rank by loss.")
+
+
+def show(comparison: Comparison, read: list[dict[str, dict]], arguments) -> None:
+    """Print the ranking of the texts that were read, and draw it."""
+    order = comparison.ranked(read, arguments.by)
+    said = facts(comparison, order)
     if arguments.json:
-        print(json.dumps(result.facts, indent=1, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        print(f"\n{ranking.table(result.order)}\n")
-        for line in (*result.notes, "", *result.said):
+        print(f"\n{ranking.table(order)}\n")
+        for line in (*said["notes"], "", *said["verdict"]):
             print(textwrap.fill(line, 100))
-        print(f"\n{result.facts['command']}")
+        print(f"\n{said['command']}")
     if arguments.plot:
-        ranking_figure.draw(result.order, result.title, arguments.plot)
+        title = (
+            f"{comparison.subject.name}, s = {comparison.factor:g}, "
+            f"L = {comparison.context_length:,}, {counted(len(read), 'text')}"
+        )
+        ranking_figure.draw(order, title, arguments.plot)
 
 
 if __name__ == "__main__":

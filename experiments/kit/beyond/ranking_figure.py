@@ -49,15 +49,18 @@ def draw(ranking: Ranking, title: str, file: Path) -> None:
     """Write the picture: a line for each setting, the best first; a panel for keys, if they were
     asked for, and one for losses."""
     rows = (*ranking.methods, *ranking.unextended)
-    panels = {"nats": "keys: nats a key"} if rows[0].asked else {}
-    panels["loss"] = "loss: nats a token"
+    panels = (
+        {"nats": "keys of five digits hidden in the texts: nats a key"} if rows[0].asked else {}
+    )
+    panels["loss"] = "loss of the texts: nats a token"
     size = (3 + 3.2 * len(panels), 1.6 + _LINE * len(rows))
     figure = optional("matplotlib.figure", "--plot").Figure(size, layout="constrained")
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (what, label) in zip(every, panels.items(), strict=True):
         _panel(axes, ranking, what)
-        axes.set_xlabel(f"{label} (less is better)")
-    every[0].set_yticks(range(len(rows)), [row.name for row in rows])
+        axes.set_xlabel(f"{label}\n(less is better)")
+    names = [row.name if row.extends else f"{row.name} (not extended)" for row in rows]
+    every[0].set_yticks(range(len(rows)), names)
     every[0].set_ylim(len(rows) - 0.5, -0.5)
     handles, labels = every[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
@@ -68,28 +71,28 @@ def draw(ranking: Ranking, title: str, file: Path) -> None:
 
 
 def _panel(axes: Axes, ranking: Ranking, what: str) -> None:
-    """The means of each setting; of one that is far off, its number at the edge."""
+    """The means of each setting; of one that is far off, its numbers at the edge."""
     rows = (*ranking.methods, *ranking.unextended)
     means = {where: np.array([row.mean(f"{what}_{where}") for row in rows]) for where in COLOURS}
-    limit = _limit(np.concatenate(list(means.values())))
+    worse = np.maximum(*means.values())
+    near = np.flatnonzero(worse <= _limit(worse))
     for where, colour in COLOURS.items():
-        shown = np.where(means[where] <= limit, means[where], np.nan)
-        axes.plot(shown, range(len(rows)), "o", color=colour, label=f"{where} L, mean over texts")
-    first = ranking.methods[0]
+        axes.plot(means[where][near], near, "o", color=colour, label=f"{where} L, mean over texts")
     column = f"{what}_beyond"
-    halves = [minus(row, first, column).half or 0 for row in rows]
-    near = means["beyond"] <= limit
-    axes.errorbar(
-        means["beyond"][near],
-        np.flatnonzero(near),
-        xerr=np.array(halves)[near],
-        fmt="none",
-        color=COLOURS["beyond"],
-        label="95 % interval of the difference to the first",
-    )
-    for place in np.flatnonzero(~near):
-        far = f"{means['beyond'][place]:.2f} →"
-        axes.text(1, place, far, transform=axes.get_yaxis_transform(), ha="right", va="center")
+    halves = np.array([minus(row, ranking.methods[0], column).half or 0 for row in rows])
+    if halves.any():
+        axes.errorbar(
+            means["beyond"][near],
+            near,
+            xerr=halves[near],
+            fmt="none",
+            color=COLOURS["beyond"],
+            label="95 % interval of the difference to the first",
+        )
+    for place in set(range(len(rows))).difference(near.tolist()):
+        far = ", ".join(f"{where} {means[where][place]:.2f}" for where in COLOURS)
+        edge = axes.get_yaxis_transform()
+        axes.text(0.98, place, f"{far} →", transform=edge, ha="right", va="center")
     if what == "nats":
         axes.axvline(GUESS, color="black", linestyle=":")
         axes.text(GUESS, -0.5, "a guess", ha="center", va="bottom", fontsize="small")
@@ -98,6 +101,6 @@ def _panel(axes: Axes, ranking: Ranking, what: str) -> None:
 
 
 def _limit(values: np.ndarray) -> float:
-    """What the axis reaches: as far above the median as that is above the least, thrice."""
+    """What is not far off: up to four times as far above the least as the median is."""
     middle = float(np.median(values))
     return middle + 3 * (middle - float(values.min()))

@@ -69,10 +69,22 @@ def test_keys_rank_where_they_tell_methods_apart(nats, by):
 
 # loss and nats a key of the best method, of the model as it is, and the words of the verdict
 CASES = {
-    "nothing is bought": ((3.02, 11.6), (3.0, 14.0), ("Do not extend it", "back or for a lower")),
-    "keys alone": ((3.02, 2.0), (3.0, 14.0), ("Extend it to find", "Do not extend it for a lower")),
-    "both": ((2.9, 2.0), (3.0, 14.0), ("Extend it to find", "back and for a lower")),
-    "less than matters": ((2.995, 11.2), (3.0, 14.0), ("Do not extend it", "back or for a lower")),
+    "nothing is bought": (
+        (3.02, 11.6),
+        (3.0, 14.0),
+        ("Do not extend it by a", "back or for a lower"),
+    ),
+    "keys alone": (
+        (3.02, 2.0),
+        (3.0, 14.0),
+        ("Extend it by a to find", "Do not extend it by a for a lower"),
+    ),
+    "both": ((2.9, 2.0), (3.0, 14.0), ("Extend it by a to find", "back and for a lower")),
+    "less than matters": (
+        (2.995, 11.2),
+        (3.0, 14.0),
+        ("Do not extend it by a", "back or for a lower"),
+    ),
 }
 
 
@@ -83,13 +95,13 @@ def test_the_verdict_says_whether_to_extend_and_for_what(ours, before, words):
     for each in words:
         assert each in " ".join(said[:2])
     assert "do not tell" not in " ".join(said)
-    assert "On prompts within L a costs loss: +0.0000" in said[-1]
+    assert "On prompts within L a costs no more than chance: +0.0000" in said[-1]
 
 
 def test_what_the_texts_leave_open_is_said_to_be_open():
     wide = 3.0 + np.array([0.3, -0.4, 0.2, -0.3, 0.1, 0.0])
     said = verdict(ranked([row("a", wide), as_it_is([3.0] * 6)]), L)
-    assert said[0].startswith("These texts do not tell whether to extend it for a lower loss")
+    assert said[0].startswith("These texts do not tell whether to extend it by a for a lower loss")
 
 
 def test_keys_cannot_rank_where_none_were_asked_for():

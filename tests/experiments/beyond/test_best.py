@@ -91,10 +91,11 @@ def measured(inputs):
 
     @functools.cache
     def of(bos):
-        subject = best.named(str(inputs / "longer"), None)
+        subject = best.named(str(inputs / "longer"))
         found = [best.texts.Book(str(number), text(number, 1600)) for number in range(5)]
         comparison = best.prepare(subject, found, 2, ["yarn", "pi"], bos)
-        return comparison.result(list(comparison.readings())).facts
+        order = comparison.ranked(list(comparison.readings()), None)
+        return best.facts(comparison, order)
 
     return of
 
@@ -219,8 +220,11 @@ def test_from_python_it_is_a_table_and_the_model_stays_as_it_is(inputs, measured
     pandas.testing.assert_frame_equal(table[columns], expected[columns])
     with pytest.raises(ValueError, match="give tokenizer="):
         best.best(model, given)
-    with pytest.raises(ValueError, match="give a list"):
-        best.best(model, "a text", tokenizer=tokenizer)
+    for none in ("a text", [], [1]):
+        with pytest.raises(ValueError, match="no list of strings"):
+            best.best(model, none, tokenizer=tokenizer)
+    with pytest.raises(ValueError, match="unknown order"):
+        best.best(model, given, tokenizer=tokenizer, by="name")
 
 
 def test_a_picture_is_drawn_where_it_can_be(done, refusal, inputs, tmp_path, monkeypatch):
@@ -264,6 +268,24 @@ def test_what_is_left_out_is_named_as_it_is_typed(call, inputs, monkeypatch):
 def test_quantised_weights_are_said_to_be(stated, words):
     config = transformers.LlamaConfig(quantization_config=stated)
     assert best.Subject("m", config, None, None, None).quantised == words
+
+
+@pytest.mark.parametrize("free, placed", [(10, {"device_map": "auto"}), (10**12, {})])
+def test_a_model_is_spread_where_it_does_not_fit_on_a_gpu(inputs, monkeypatch, free, placed):
+    from experiments.kit import checkpoint as module
+
+    given = {}
+
+    def load(*_, **arguments):
+        given.update(arguments)
+        raise RuntimeError("no GPU")
+
+    monkeypatch.setattr(module, "device", lambda: "cuda")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, free))
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
+    with pytest.raises(ValueError, match="no GPU"):
+        best.named(str(inputs / "model"), "float32").load()
+    assert {name: given[name] for name in given.keys() & {"device_map"}} == placed
 
 
 # In a wheel's environment: the model and the texts that are there, from Python.
