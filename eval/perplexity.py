@@ -23,7 +23,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers import Cache, PreTrainedModel
 
 from core.errors import InputError, NonFiniteError
 from core.huggingface.rotation import at_length
@@ -34,18 +34,24 @@ CHUNK = 1024  # positions whose logits are held at a time
 
 @torch.inference_mode()
 def position_losses(
-    model: PreTrainedModel, tokens: torch.Tensor, scored: int | None = None
+    model: PreTrainedModel,
+    tokens: torch.Tensor,
+    scored: int | None = None,
+    cache: Cache | None = None,
+    room: int = 0,
 ) -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for the last `scored` positions m.
 
-    The text is read in one causal pass without a cache. Logits exist for 1024 positions at a time:
-    for each such part the model runs again, its decoder giving what it gave in the pass, so that
-    whatever a model does to its logits is done.
+    The text is read in one causal pass. Logits exist for 1024 positions at a time: for each such
+    part the model runs again, its decoder giving what it gave in the pass, so that whatever a model
+    does to its logits is done.
 
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
         scored: None for all positions.
+        cache: an empty one, which then holds the text without its last token; None keeps nothing.
+        room: how many tokens will follow in the cache, where RoPE follows the input's length.
 
     Returns:
         float64 array [scored].
@@ -57,14 +63,15 @@ def position_losses(
     targets = tokens[1:].to(model.device)
     first = 0 if scored is None else len(inputs) - scored
     losses = []
-    with at_length(model, len(inputs)):
-        read = model.base_model(inputs[None], use_cache=False)
+    with at_length(model, len(inputs) + room):
+        kept = {} if cache is None else {"past_key_values": cache}
+        read = model.base_model(inputs[None], use_cache=cache is not None, **kept)
         for start in range(first, len(inputs), CHUNK):
             part = slice(start, start + CHUNK)
             of_part = type(read)(last_hidden_state=read.last_hidden_state[:, part])
             with mock.patch.object(model.base_model, "forward", return_value=of_part):
                 logits = model(inputs[None, part], use_cache=False).logits[0]
-            losses.append(_token_losses(logits, targets[part], start))
+            losses.append(_token_losses(logits, targets[part].to(logits.device), start))
     return np.concatenate(losses)
 
 

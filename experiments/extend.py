@@ -5,7 +5,8 @@
 It prints the decision for every dimension pair with its wavelength in tokens, and the averaged
 disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output
 nothing is exported. It prints how engines serve the checkpoint's own files as extended, without a
-copy. `python -m experiments.best` says which method suits a model.
+copy. `python -m experiments.beyond.best` says whether to extend a
+model, and by which method.
 
 The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file,
 quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no

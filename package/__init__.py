@@ -5,25 +5,34 @@
     model = extend(model, "yarn", factor=2)    # any causal language model with a stock RoPE
     export(model, "DIR", tokenizer)            # a stock checkpoint
 
-`methods()` names the methods. In a terminal, `dprope` lists the commands; `dprope best` says which
-method suits a model.
+`methods()` names the methods, and `best(model, texts)` says whether to extend a model, and by which
+of them. In a terminal, `dprope` lists the commands.
 """
 
+import contextlib
 import importlib
+import importlib.util
 import sys
+from collections.abc import Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["export", "extend", "extend_checkpoint", "methods"]
+__all__ = ["best", "export", "extend", "extend_checkpoint", "methods"]
 
 _USAGE = """\
 dprope methods        what the methods are called and what they do
-dprope best           which of them suits a model: its loss on your texts under each
+dprope best           whether to extend a model, and by which of them, on your texts
 dprope extend         write an extended checkpoint, or print the lines that serve it without a copy
 dprope disturbance    how far each method moves a model's angles
 
 dprope COMMAND --help explains its options, and dprope extend --help-methods those of methods."""
-_SCRIPTS = "best", "disturbance", "extend"
+_SCRIPTS = {
+    "best": "experiments.beyond.best",
+    "disturbance": "experiments.disturbance",
+    "extend": "experiments.extend",
+}
 _COMMANDS = *_SCRIPTS, "methods", "--help", "--version"
 
 
@@ -31,6 +40,73 @@ def methods() -> dict[str, str]:
     """The names of the methods, and what each does in a sentence or two."""
     rope = importlib.import_module(f"{__name__}.core.rope")
     return {name: method.about for name, method in rope.METHODS.items()}
+
+
+def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
+    """Whether to extend a model, by which method, and what it costs: what `dprope best` prints.
+
+    Args:
+        model: a directory, a name on the Hugging Face hub, or a model that transformers loaded,
+            which stays as it is.
+        texts: a list of strings, each a text, or a file or folder of texts where there is one of
+            this name.
+        factor: s = L'/L.
+        tokenizer: of a loaded model.
+        methods: the names of those to compare; None for all that need no training.
+        by: "keys" or "loss" to rank by; None for keys where they tell the methods apart.
+
+    Returns:
+        a pandas.DataFrame with a row for each method, the best first, and for the model as it is.
+        Losses are in nats a token, `nats_…` in nats a key; `gap` is the difference to the first.
+        Its `attrs` hold the rest, such as the sentences of "verdict".
+
+    Raises:
+        ValueError: something given cannot be used, or pandas is missing; the sentence says which.
+    """
+    with _as_scripts():
+        script = importlib.import_module(_SCRIPTS["best"])
+        return script.best(model, texts, factor, tokenizer, methods, by)
+
+
+class _Inside(MetaPathFinder, Loader):
+    """Finds `core`, `eval`, `records` and `experiments`, as scripts import them, in this package."""
+
+    parts = "core", "eval", "records", "experiments"
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in self.parts:
+            return None
+        if importlib.util.find_spec(f"{__name__}.{name}") is None:
+            return None
+        return ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        module = importlib.import_module(f"{__name__}.{spec.name}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = module.__spec__.loader_state  # it stays the module that it was
+
+
+@contextlib.contextmanager
+def _as_scripts() -> Iterator[None]:
+    """Inside the context, modules named `core`, `eval`, `records` and `experiments` are this
+    package's; after it, what they were before."""
+    finder = _Inside()
+
+    def taken() -> dict:
+        names = [name for name in sys.modules if name.partition(".")[0] in finder.parts]
+        return {name: sys.modules.pop(name) for name in names}
+
+    before = taken()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        taken()
+        sys.modules.update(before)
 
 
 def __getattr__(name: str) -> object:
@@ -55,7 +131,7 @@ def main() -> None:
         name = sys.argv[1] if len(sys.argv) > 1 else "--help"
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
-            importlib.import_module(f"experiments.{name}").main()
+            importlib.import_module(_SCRIPTS[name]).main()
         elif name == "methods":
             sys.argv[:2] = ["dprope methods"]
             text = "What the methods are called and what they do, with their options."

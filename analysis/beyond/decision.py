@@ -7,15 +7,13 @@ books and, where there are several, seeds.
 from __future__ import annotations
 
 from analysis.scores import Score
+from eval.beyond.ranking import KEYS_MATTER, MATTERS
 
-MATTERS = 0.010  # nats per token: a third of what the paper's own untrained perplexities differ by
 BETTER = "DPRoPE extends better, fine-tuned"
 WORSE = "YaRN extends better, after 1 M tokens"
 SLIGHTLY_WORSE = "YaRN is ahead by less than matters"
 IMMATERIAL = "after training the choice is immaterial"
 
-# nats a key: a factor of 1.6 in the probability of a whole key
-KEYS_MATTER = 0.5
 SLIGHT = "differs by less than matters"
 NO_MATTER = "no difference that matters"
 

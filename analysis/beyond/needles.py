@@ -13,8 +13,9 @@ from analysis.comparison import Comparison, Row, compared, comparisons, factors
 from analysis.results import Record, Results
 from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
 from core.errors import InputError
+from eval.beyond import ranking
 
-GUESS = float(np.log(90_000))  # nats of a blind guess among the numbers of five digits
+GUESS = ranking.GUESS
 NATS = "nats"
 FOUND = "found"
 

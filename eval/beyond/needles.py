@@ -19,12 +19,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import InputError, NonFiniteError
 from core.huggingface.rotation import at_length
 from eval.generation import keeps_tokens, reserved
+from eval.perplexity import position_losses
 
 NUMBERS = range(10_000, 100_000)
 QUESTION = 64  # tokens that are left free for a question and its answer
@@ -76,6 +78,15 @@ class Haystack:
         """How many tokens each key begins before the question."""
         return [len(self.tokens) - place for place in self.places]
 
+    def of_text(self) -> np.ndarray:
+        """Whether each token is one of the text itself, bool [tokens]."""
+        own = np.ones(len(self.tokens), dtype=bool)
+        own[: len(self.before)] = False
+        for needle, place in zip(self.needles, self.places, strict=True):
+            begin = place - len(needle.question)
+            own[begin : begin + len(needle.sentence)] = False
+        return own
+
     def last(self, count: int) -> tuple[int, ...]:
         """The ids of its last tokens, `count` with those before the text."""
         if count >= len(self.tokens):
@@ -122,6 +133,23 @@ def needles(tokenizer: PreTrainedTokenizerBase, count: int, seed: str) -> list[N
     return found
 
 
+def fitting(
+    tokenizer: PreTrainedTokenizerBase, counts: Sequence[int], seeds: Sequence[str], most: float
+) -> list[list[Needle]] | None:
+    """The needles of each text: the first of these numbers of them that fills at most so many
+    tokens in every text. None if all fill more.
+
+    Args:
+        counts: how many, in the order in which they are tried.
+        seeds: of each text, see :func:`needles`.
+    """
+    for count in counts:
+        drawn = [needles(tokenizer, count, seed) for seed in seeds]
+        if all(size(of_text) <= most for of_text in drawn):
+            return drawn
+    return None
+
+
 def size(hidden: Sequence[Needle]) -> int:
     """The tokens of all sentences."""
     return sum(len(needle.sentence) for needle in hidden)
@@ -162,17 +190,55 @@ def ask(
         InputError: the model's cache cannot be taken back to the text.
         NonFiniteError: a logit is not finite.
     """
+    text = torch.tensor([read], device=model.device)
+    cache = _empty(model, len(read))
+    with at_length(model, len(read) + QUESTION):
+        model(text, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return [_asked(model, cache, needle) for needle in asked]
+
+
+@torch.inference_mode()
+def read_and_ask(
+    model: PreTrainedModel, tokens: Sequence[int], scored: int, asked: Sequence[Needle]
+) -> tuple[np.ndarray, list[tuple[float, bool]]]:
+    """The losses of a text's last `scored` tokens, and what :func:`ask` gives after all but the
+    last one, of one pass.
+
+    Args:
+        model: a causal language model; any, where nothing is asked for.
+        tokens: the ids of the text, of which the last is only predicted.
+        scored: how many are.
+        asked: what is asked for; may be empty.
+
+    Returns:
+        nats a token, float64 [scored]; and of each key its nats and whether it is found.
+
+    Raises:
+        InputError, NonFiniteError: as of :func:`ask`, or a loss is not finite.
+    """
+    ids = torch.tensor(tokens)
+    if not asked:
+        return position_losses(model, ids, scored), []
+    read = len(tokens) - 1
+    cache = _empty(model, read)
+    losses = position_losses(model, ids, scored, cache, QUESTION)
+    with at_length(model, read + QUESTION):
+        return losses, [_asked(model, cache, needle) for needle in asked]
+
+
+def check_can_be_asked(model: PreTrainedModel) -> None:
+    """Raise InputError unless the model's cache can be taken back to an earlier token."""
     if not keeps_tokens(model):
         raise InputError(
             f"{type(model).__name__} keeps a state that cannot be taken back to an earlier token, "
             "so several keys cannot be asked for after one pass; score it by loss_by_position."
         )
-    text = torch.tensor([read], device=model.device)
-    room = len(read) + QUESTION
-    cache = Cache(layers=reserved(model, room))
-    with at_length(model, room):
-        model(text, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return [_asked(model, cache, needle) for needle in asked]
+
+
+def _empty(model: PreTrainedModel, read: int) -> Cache:
+    """An empty cache with room for so many tokens and a question."""
+    check_can_be_asked(model)
+    return Cache(layers=reserved(model, read + QUESTION))
 
 
 def _asked(model: PreTrainedModel, cache: Cache, needle: Needle) -> tuple[float, bool]:

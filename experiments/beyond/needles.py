@@ -24,10 +24,9 @@ from experiments.kit.experiment import Experiment, Prepared
 
 if TYPE_CHECKING:
     from eval.beyond import needles as haystacks
-    from eval.beyond.needles import Needle
 else:
     haystacks = later("eval.beyond.needles")
-KEYS = 16, 8, 4  # in a text
+KEYS = 16, 8, 4  # in a text: the most that fill at most half of it
 
 
 class Needles(Experiment):
@@ -47,7 +46,15 @@ class Needles(Experiment):
         length = self.extended_length - haystacks.QUESTION
         room = length - len(self.bos)
         given = texts.scored(self)
-        needles = dict(zip(given, self.hidden(given, room), strict=True))
+        counts = (self.arguments.keys,) if self.arguments.keys else KEYS
+        seeds = [book.sha256 for book in given]
+        drawn = haystacks.fitting(self.model.tokenizer, counts, seeds, room / 2)
+        if drawn is None:
+            raise InputError(
+                f"{counts[-1]} keys fill more than half of {room} tokens; give a larger --factor, "
+                "or fewer --keys."
+            )
+        needles = dict(zip(given, drawn, strict=True))
         sizes = {book: room - haystacks.size(of_book) for book, of_book in needles.items()}
         most = max(sizes.values())
         books = texts.read(self.model.tokenizer, given, most, most)
@@ -68,23 +75,6 @@ class Needles(Experiment):
         suffix = f"{'_last' if self.arguments.last else ''}_books={len(books)}"
         noted = {"read": self.context_length} if self.arguments.last else {}
         return Prepared(samples, settings, data, suffix, noted)
-
-    def hidden(self, books: list[texts.Book], length: int) -> list[list[Needle]]:
-        """The needles of each book: as many as are asked for, else the most of KEYS that fill at
-        most half of `length` tokens.
-
-        Raises:
-            InputError: they fill more.
-        """
-        counts = (self.arguments.keys,) if self.arguments.keys else KEYS
-        for number in counts:
-            drawn = [haystacks.needles(self.model.tokenizer, number, book.sha256) for book in books]
-            if all(2 * haystacks.size(needles) <= length for needles in drawn):
-                return drawn
-        raise InputError(
-            f"{number} keys fill more than half of {length} tokens; give a larger --factor"
-            f"{', or fewer --keys' if number > 1 else ''}."
-        )
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, list[dict]]]:
         for key, (_, haystack) in requests:

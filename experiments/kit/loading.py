@@ -205,16 +205,22 @@ def stock_tokenizer(source: Source) -> PreTrainedTokenizerBase:
         raise InputError(f"cannot load the tokenizer of {source.name}: {reason}") from error
 
 
-def load(source: Source, config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
+def load(
+    source: Source, config: PreTrainedConfig, dtype: str, spread: bool = False
+) -> PreTrainedModel:
     """The model, in evaluation mode, on a GPU if there is one.
 
     Args:
         config: its configuration, with which the weights must fit.
+        spread: over all GPUs, and the memory beside them, if it does not fit on one, or if it is
+            quantised, which transformers places.
 
     Raises:
         InputError: it cannot be loaded.
     """
     arguments = source.pin
+    if spread and _needs_several(config, dtype):
+        arguments["device_map"] = "auto"
     if source.gguf_file:  # unpack the quantised blocks into a plain dense model
         unpacked = transformers.GgufConfig(dequantize=True)
         arguments = {
@@ -249,4 +255,16 @@ def load(source: Source, config: PreTrainedConfig, dtype: str) -> PreTrainedMode
             "give a complete checkpoint of this architecture."
         )
     clex.restore(model, source.place)
-    return model.eval().to(device())
+    placed = hasattr(model, "hf_device_map")
+    return model.eval() if placed else model.eval().to(device())
+
+
+def _needs_several(config: PreTrainedConfig, dtype: str) -> bool:
+    """Whether the weights have no room on this process's GPU, or are quantised."""
+    if device() == "cpu":
+        return False
+    if getattr(config, "quantization_config", None):
+        return True
+    weights = sum(each.numel() for each in skeleton(config, rotates=False).parameters())
+    free, _ = torch.cuda.mem_get_info(device())
+    return weights * getattr(torch, dtype).itemsize > free

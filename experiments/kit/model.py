@@ -232,10 +232,10 @@ class Model:
         """The ids that end its answers."""
         return loading.stops(self.source, self.config)
 
-    def load(self, dtype: str = "float32") -> PreTrainedModel:
-        """The model, in evaluation mode, on a GPU if there is one; InputError if it cannot be
-        loaded, or its configuration states no context length."""
-        return loading.load(self.source, self.config, dtype)
+    def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
+        """The model, in evaluation mode, on a GPU if there is one, see :func:`loading.load`;
+        InputError if it cannot be loaded, or its configuration states no context length."""
+        return loading.load(self.source, self.config, dtype, spread)
 
 
 def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Model:

@@ -18,8 +18,9 @@ from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import LEAST_TEXTS, Score, over_texts
 from analysis.settings import Setting, tokens
+from core import ORIGINAL
 from core.errors import InputError
-from experiments import best as best_script
+from eval.beyond import ranking
 from records import BEYOND, ROOT
 from report.model_view import BASELINE, SECTIONS, Section, View, find, offered
 from tables.kit.markdown import text
@@ -285,16 +286,18 @@ def of_windows(view: View, name: str, window: str, than: str, other_window: str)
 
 @offered
 def best(view: View, count: int) -> str:
-    """The first rows that experiments.best prints of these texts and methods."""
-    rows = [
-        {
-            "setting": (row.setting.method, dict(row.setting.options)),
-            "within": loss_by_position.level(row, WITHIN).texts,
-            "beyond": loss_by_position.level(row, BEYOND_L).texts,
-        }
-        for row in sample(view).rows
-    ]
-    return best_script.table(best_script.ranked(rows)[:count])
+    """The first rows that `dprope best` prints of these texts and methods, without keys."""
+    rows = []
+    for row in sample(view).rows:
+        if row.setting.method == ORIGINAL:
+            continue
+        sides = (loss_by_position.level(row, side).texts for side in (WITHIN, BEYOND_L))
+        by_text = [
+            {"loss_within": within, "loss_beyond": beyond}
+            for within, beyond in zip(*sides, strict=True)
+        ]
+        rows.append(ranking.Row(row.setting.typed, by_text))
+    return ranking.table(ranking.ranked(rows), count)
 
 
 @offered
