@@ -34,7 +34,10 @@ CHUNK = 1024  # positions whose logits are held at a time
 
 @torch.inference_mode()
 def position_losses(
-    model: PreTrainedModel, tokens: torch.Tensor, scored: int | None = None
+    model: PreTrainedModel,
+    tokens: torch.Tensor,
+    scored: int | None = None,
+    predicted: torch.Tensor | None = None,
 ) -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for the last `scored` positions m.
 
@@ -46,6 +49,8 @@ def position_losses(
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
         scored: None for all positions.
+        predicted: the id whose loss is wanted at each position, int64 [length]; None for the next
+            of the text.
 
     Returns:
         float64 array [scored].
@@ -54,7 +59,7 @@ def position_losses(
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
     inputs = tokens[:-1].to(model.device)
-    targets = tokens[1:].to(model.device)
+    targets = (tokens[1:] if predicted is None else predicted).to(model.device)
     first = 0 if scored is None else len(inputs) - scored
     losses = []
     with at_length(model, len(inputs)):
