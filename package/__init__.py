@@ -20,10 +20,16 @@ _USAGE = """\
 dprope methods        what the methods are called and what they do
 dprope best           which of them suits a model: its loss on your texts under each
 dprope extend         write an extended checkpoint, or print the lines that serve it without a copy
+dprope check          whether a server computes it as transformers does
 dprope disturbance    how far each method moves a model's angles
 
 dprope COMMAND --help explains its options, and dprope extend --help-methods those of methods."""
-_SCRIPTS = "best", "disturbance", "extend"
+_SCRIPTS = {
+    "best": "experiments.best",
+    "check": "experiments.beyond.check",
+    "disturbance": "experiments.disturbance",
+    "extend": "experiments.extend",
+}
 _COMMANDS = *_SCRIPTS, "methods", "--help", "--version"
 
 
@@ -55,7 +61,7 @@ def main() -> None:
         name = sys.argv[1] if len(sys.argv) > 1 else "--help"
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
-            importlib.import_module(f"experiments.{name}").main()
+            importlib.import_module(_SCRIPTS[name]).main()
         elif name == "methods":
             sys.argv[:2] = ["dprope methods"]
             text = "What the methods are called and what they do, with their options."

@@ -126,7 +126,7 @@ def as_called(text: str) -> str:
     """A text that names scripts, with their names as this one was called by: `dprope NAME` where
     that is installed."""
     if sys.argv[0].startswith("dprope "):
-        return text.replace("python -m experiments.", "dprope ")
+        return re.sub(r"python -m experiments\.(beyond\.)?", "dprope ", text)
     return text
 
 

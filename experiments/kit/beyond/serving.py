@@ -77,6 +77,18 @@ def served_name(base: Checkpoint, method: str | None, factor: float, options: di
     return f"{Path(base.name).resolve().parent.name}/{own}" if own == name else own
 
 
+def follows_length(base: Checkpoint, method: str | None) -> bool:
+    """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
+    length; each server has its own rule for that."""
+    if method and not base.extension:
+        return bool(rope.get(method).start or rope.get(method).by_length)
+    if (Path(base.source) / clex.FILE).is_file():
+        return True
+    model = rotation.skeleton(base.config)
+    longest = 2 * base.stated_length
+    return rotation.scale_for(model, 1) != rotation.scale_for(model, longest)
+
+
 class Serving(Engine):
     """The server, for the run of an experiment."""
 
@@ -98,23 +110,12 @@ class Serving(Engine):
                 "nobody but you knows in which dtype the server computes; say it by --dtype."
             )
         ((method, options),) = runs
-        if self._follows_length(method):  # each server has its own rule
+        if follows_length(self.base, method):
             raise InputError(
                 f"{method or self.base.name} chooses its frequencies by the input's length; leave "
                 f"--endpoint out."
             )
         self.name = served_name(self.base, method, experiment.factor, options)
-
-    def _follows_length(self, method: str | None) -> bool:
-        """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
-        length."""
-        if method and not self.base.extension:
-            return bool(rope.get(method).start or rope.get(method).by_length)
-        if (Path(self.base.source) / clex.FILE).is_file():
-            return True
-        model = rotation.skeleton(self.base.config)
-        longest = 2 * self.base.stated_length
-        return rotation.scale_for(model, 1) != rotation.scale_for(model, longest)
 
     def facts(self) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records
