@@ -91,6 +91,7 @@ def _parse():
     parser.add_argument("url", type=serving.address, metavar="URL", help="the server's address")
     base_models.add_argument(parser, required=True)
     command_line.add_method_arguments(parser, several="what the checkpoint states")
+    parser.usage = "%(prog)s URL --model NAME [options]"
     texts.add_arguments(parser, "read")
     tolerance = (
         "how much the loss of a token may differ on average (default: twice what bfloat16 changes)"
