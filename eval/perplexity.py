@@ -39,6 +39,7 @@ def position_losses(
     scored: int | None = None,
     cache: Cache | None = None,
     room: int = 0,
+    predicted: torch.Tensor | None = None,
 ) -> np.ndarray:
     """−ln p(token m+1 | tokens 0 … m) in nats for the last `scored` positions m.
 
@@ -52,6 +53,8 @@ def position_losses(
         scored: None for all positions.
         cache: an empty one, which then holds the text without its last token; None keeps nothing.
         room: how many tokens will follow in the cache, where RoPE follows the input's length.
+        predicted: the id whose loss is wanted at each position, int64 [length]; None for the next
+            of the text.
 
     Returns:
         float64 array [scored].
@@ -60,7 +63,7 @@ def position_losses(
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
     inputs = tokens[:-1].to(model.device)
-    targets = tokens[1:].to(model.device)
+    targets = (tokens[1:] if predicted is None else predicted).to(model.device)
     first = 0 if scored is None else len(inputs) - scored
     losses = []
     with at_length(model, len(inputs) + room):

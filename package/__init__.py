@@ -25,11 +25,13 @@ _USAGE = """\
 dprope methods        what the methods are called and what they do
 dprope best           whether to extend a model, and by which of them, on your texts
 dprope extend         write an extended checkpoint, or print the lines that serve it without a copy
+dprope check          whether a server computes it as transformers does
 dprope disturbance    how far each method moves a model's angles
 
 dprope COMMAND --help explains its options, and dprope extend --help-methods those of methods."""
 _SCRIPTS = {
     "best": "experiments.beyond.best",
+    "check": "experiments.beyond.check",
     "disturbance": "experiments.disturbance",
     "extend": "experiments.extend",
 }
@@ -69,7 +71,7 @@ def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
 
 
 class _Inside(MetaPathFinder, Loader):
-    """Finds `core`, `eval`, `records` and `experiments`, as scripts import them, in this package."""
+    """Finds `core`, `eval`, `records` and `experiments`, as scripts import them, here."""
 
     parts = "core", "eval", "records", "experiments"
 

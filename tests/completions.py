@@ -64,16 +64,21 @@ class Completions:
         if self.owner != "vllm":
             content = [{"id": token, "logprob": one} for token, one in zip(tokens, nats)]
             choice["logprobs"] = {"content": content}
-        elif any(one != one for one in nats):
-            return _refused("Out of range float values are not JSON compliant: nan")
         else:
+            nats = [*(self._of_prompt(prompt) if asked.get("echo") else []), *nats]
             choice |= {"token_ids": tokens, "logprobs": {"token_logprobs": nats}}
+            if any(one != one for one in nats):
+                return _refused("Out of range float values are not JSON compliant: nan")
         return 200, {
             "choices": [choice],
             "usage": {"prompt_tokens": len(prompt)},
             "model": self.name,
             "system_fingerprint": self.fingerprint,
         }
+
+    def _of_prompt(self, prompt):
+        rows = self.log_probs(prompt[:-1])
+        return [None, *(row[token] for row, token in zip(rows, prompt[1:]))]
 
     def _decode(self, asked):
         """Greedily: tokens, their log-probabilities, and what ended them."""

@@ -114,6 +114,8 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(insta
     assert status == 0 and {line.split()[0] for line in output.splitlines()} >= set(rope.METHODS)
     status, output = command("extend", "--model", "base", "--method", "yarn", "--output", "other")
     assert status == 0 and (installed / "other" / "config.json").is_file(), output
+    status, output = command("check", "http://127.0.0.1:9", "--model", "base", "--method", "yarn")
+    assert status == 2 and "does not answer" in output, output
     status, output = command("extned")
     assert status == 2 and "unknown command 'extned' (did you mean 'extend'?)" in output
     status, output = command("methods", "yarn")

@@ -1,5 +1,5 @@
 """A server that speaks OpenAI's completions; it continues prompts as :mod:`eval.generation` does in
-this process.
+this process, and scores them where it can.
 
 Prompts go as token ids, so that a server tokenises nothing and puts nothing before them. Stops are
 cut here, because some servers know no stop ids. Log-probabilities are always asked for: without
@@ -16,10 +16,10 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import PurePath
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 from huggingface_hub.utils import httpx
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
@@ -102,6 +102,23 @@ class _Again(Exception):
     """What was asked for may succeed when it is asked for again."""
 
 
+class Answer(NamedTuple):
+    """What a server makes of a prompt.
+
+    Attributes:
+        key: names the sample.
+        tokens: the new token ids, up to what stops them.
+        log_probs: of these tokens, in nats.
+        of_prompt: of each token of the prompt after its first, in nats; None if the server was not
+            asked for them, or does not give them.
+    """
+
+    key: str
+    tokens: list[int]
+    log_probs: list[float]
+    of_prompt: list[float] | None
+
+
 class Endpoint:
     """One model of one server.
 
@@ -112,7 +129,14 @@ class Endpoint:
         most_tokens: of a prompt and its answer together; infinite if it does not say.
     """
 
-    def __init__(self, url: str, name: str, vocabulary: int, ends: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        vocabulary: int,
+        ends: Iterable[int] = (),
+        by_name: bool = True,
+    ) -> None:
         """Connect to the server, and ask once for all that is needed.
 
         Args:
@@ -121,6 +145,7 @@ class Endpoint:
                 parts.
             vocabulary: for how many ids the model has embeddings.
             ends: the model's own end-of-sequence ids.
+            by_name: whether a server's only model, too, must have that name.
 
         Raises:
             InputError: nothing answers there, another model is served, or the server cannot do what
@@ -155,7 +180,7 @@ class Endpoint:
                 for key in ("root", "id")
                 if PurePath(each.get(key) or "").parts[-len(parts) :] == parts
             ),
-            None,
+            None if by_name or len(models) != 1 else models[0],
         )
         if model is None:
             served = ", ".join(each["id"] for each in models) or "no model"
@@ -177,6 +202,23 @@ class Endpoint:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
 
         Raises:
+            InputError, NonFiniteError: as of :meth:`answers`.
+        """
+        return ((answer.key, answer.tokens) for answer in self.answers(requests))
+
+    def scored(self, key: str, prompt: Sequence[int]) -> list[float] | None:
+        """The log-probability of each token of a prompt after its first, in nats; None if the
+        server gives none. The server makes one token more.
+
+        Raises:
+            InputError, NonFiniteError: as of :meth:`answers`.
+        """
+        return self._continue(Request(key, tuple(prompt), 1), echo=True).of_prompt
+
+    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+        """Continue every prompt greedily; yields answers in the order they finish.
+
+        Raises:
             InputError: the server refuses a request, stays silent, or says what is no answer.
             NonFiniteError: a log-probability is not finite; the message names the sample.
         """
@@ -195,7 +237,7 @@ class Endpoint:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _continue(self, request: Request) -> tuple[str, list[int]]:
+    def _continue(self, request: Request, echo: bool = False) -> Answer:
         body = {
             "model": self.model,
             "prompt": request.prompt,
@@ -203,15 +245,16 @@ class Endpoint:
             "min_tokens": request.min_new_tokens,
             "stop_token_ids": sorted(self.ends | request.stop),
             **_GREEDY,
+            **({"echo": True} if echo else {}),
         }
         largest = LARGEST + LARGEST_PER_TOKEN * (len(request.prompt) + request.max_new_tokens)
-        return request.key, self._send(
-            functools.partial(self._tokens, request), request.key, body, largest
+        return self._send(
+            functools.partial(self._answer, request, echo), request.key, body, largest
         )
 
-    def _tokens(self, request: Request, content: bytes) -> list[int]:
-        """The new tokens in a reply, up to what stops them; it must say what was asked for, and
-        nothing else.
+    def _answer(self, request: Request, echo: bool, content: bytes) -> Answer:
+        """What a reply says; it must say what was asked for, and nothing else. Some servers leave
+        out the prompt all the same.
 
         Raises:
             _Again: the server broke its answer off.
@@ -234,6 +277,8 @@ class Endpoint:
             nats = [each["logprob"] for each in log_probs["content"]]
         made = len(tokens or ())
         asked = len(request.prompt)
+        echoed = echo and len(nats) == asked + made
+        given = len(nats) - asked if echoed else len(nats)
         most = request.max_new_tokens
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
@@ -262,8 +307,8 @@ class Endpoint:
                 "ends an answer before min_tokens; vLLM does not",
             ),
             (
-                not len(nats) == made <= most,
-                f"gives {made} tokens and {len(nats)} log-probabilities of at most {most}; "
+                not given == made <= most,
+                f"gives {made} tokens and {given} log-probabilities of at most {most}; "
                 "vLLM does not",
             ),
             (
@@ -274,11 +319,13 @@ class Endpoint:
         ):
             if wrong:
                 raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
-        if not all(
-            one is not None and math.isfinite(one) for one in nats
-        ):  # JSON has no NaN; some servers write null
+        nats = nats[1:] if echoed else nats  # nothing predicts a prompt's first token
+        finite = [one for one in nats if one is not None and math.isfinite(one)]
+        if len(finite) < len(nats):  # JSON has no NaN; some servers write null
             raise NonFiniteError(f"{request.key}: a log-probability is not finite")
-        return (tokens or [])[:stop]
+        of_prompt = finite[: asked - 1] if echoed else None
+        of_tokens = finite[len(finite) - made :]
+        return Answer(request.key, (tokens or [])[:stop], of_tokens[:stop], of_prompt)
 
     def _send(
         self,

@@ -81,6 +81,18 @@ def served_name(model: Model, method: str | None, factor: float, options: dict) 
     return f"{Path(model.name).resolve().parent.name}/{own}" if own == name else own
 
 
+def follows_length(model: Model, method: str | None) -> bool:
+    """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
+    length; each server has its own rule for that."""
+    if method and not model.extension:
+        return bool(rope.get(method).start or rope.get(method).by_length)
+    if (Path(model.source.place) / CLEX_FILE).is_file():
+        return True
+    skeleton = rotation.skeleton(model.config)
+    longest = 2 * model.stated_length
+    return rotation.scale_for(skeleton, 1) != rotation.scale_for(skeleton, longest)
+
+
 class Serving(Engine):
     """The server, for the run of an experiment."""
 
@@ -102,23 +114,12 @@ class Serving(Engine):
                 "nobody but you knows in which dtype the server computes; say it by --dtype."
             )
         ((method, options),) = runs
-        if self._follows_length(method):  # each server has its own rule
+        if follows_length(self.model, method):
             raise InputError(
                 f"{method or self.model.name} chooses its frequencies by the input's length; leave "
                 f"--endpoint out."
             )
         self.name = served_name(self.model, method, experiment.factor, options)
-
-    def _follows_length(self, method: str | None) -> bool:
-        """Whether the frequencies of a method, or of the checkpoint as it is, depend on the input's
-        length."""
-        if method and not self.model.extension:
-            return bool(rope.get(method).start or rope.get(method).by_length)
-        if (Path(self.model.source.place) / CLEX_FILE).is_file():
-            return True
-        model = rotation.skeleton(self.model.config)
-        longest = 2 * self.model.stated_length
-        return rotation.scale_for(model, 1) != rotation.scale_for(model, longest)
 
     def facts(self) -> tuple[dict, list[str]]:
         """What identifies the server in a record, and the fields of it in which comparable records

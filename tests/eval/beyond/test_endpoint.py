@@ -16,7 +16,7 @@ from eval.beyond import endpoint
 from eval.beyond.endpoint import Endpoint
 from eval.generation import Request, generate
 from tests.completions import Completions, counting
-from tests.models import random_model
+from tests.models import random_model, token_losses
 
 MODEL = random_model()
 WORDS = MODEL.config.vocab_size
@@ -60,6 +60,18 @@ def test_continuations_are_those_of_this_process(owner, stops):
         assert cut == dict(generate(MODEL, stopped)) and cut["1"] == []
     for body in served.asked:  # a penalty of the checkpoint's own would change greedy choices
         assert (body["temperature"], body["repetition_penalty"], body["logprobs"]) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
+def test_a_prompts_log_probabilities_are_those_of_this_process(owner):
+    (prompt,) = (request.prompt for request in requests(1))
+    with Completions(log_probs, owner=owner) as served:
+        scored = Endpoint(served.url, "model", WORDS).scored("text", prompt)
+    if owner == "llamacpp":  # which gives those of new tokens alone
+        assert scored is None
+    else:
+        losses = token_losses(MODEL, prompt)
+        assert scored == pytest.approx((-losses).tolist(), abs=1e-5)
 
 
 def test_the_models_own_ends_and_the_least_tokens_are_kept(stops, monkeypatch):
