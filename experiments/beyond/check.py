@@ -168,7 +168,7 @@ def compare(arguments) -> dict:
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     books = texts.sequences(tokenizer, texts.chosen(arguments), read - max(len(bos), 1), bos)
-    served = [ask(at, book.title, tokens) for book, (tokens,) in books.items()]
+    served = [ask(at, book.title, tokens) for book, tokens in books.items()]
     rounded = losses(extended.load("bfloat16"), served)
     model = extended.load("float32")
     ours = losses(model, served)
