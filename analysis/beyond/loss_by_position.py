@@ -4,6 +4,7 @@ A text may have several excerpts, one after the other, and be a part of a book; 
 mean of all.
 """
 
+import functools
 import re
 
 import numpy as np
@@ -101,6 +102,7 @@ def texts(run: Record) -> list[str]:
     return [book_of(title if title in names else name) for name, title in without.items()]
 
 
+@functools.cache
 def by_text(*runs: Record) -> np.ndarray:
     """:func:`blocks`, each text's mean over its excerpts: [records, texts, blocks], in the order of
     the titles."""
@@ -109,6 +111,7 @@ def by_text(*runs: Record) -> np.ndarray:
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
+@functools.cache
 def places(run: Record) -> Scores:
     """The loss within L, beyond it, and the second minus the first, over texts."""
     losses = by_text(run)
@@ -123,6 +126,17 @@ def level(row: Row, where: str = BEYOND) -> Score:
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
     return paired(row, reference, lambda *runs: _side(runs[0], by_text(*runs), where))
+
+
+def gaps_by_position(row: Row, reference: Row) -> list[Score]:
+    """The loss minus the reference's in each bucket of positions, see :func:`gap`."""
+
+    def gap_between(positions: dict) -> Score:
+        return paired(
+            row, reference, lambda *runs: _mean_between(runs[0], by_text(*runs), positions)
+        )
+
+    return [gap_between(bucket) for bucket in row.first.scores["buckets"]]
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:
