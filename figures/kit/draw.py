@@ -32,7 +32,7 @@ def draw(name: str, measured: Results) -> drawing.Drawn:
 
 
 def figure(name: str, measured: Results) -> Figure:
-    """A figure of a model.
+    """A figure of a model, which says of which model it is and what it shows.
 
     Raises:
         NotMeasured: no record of what it shows.
@@ -40,6 +40,8 @@ def figure(name: str, measured: Results) -> Figure:
     """
     style.use()
     drawn = drawing.function("figures", name)(measured)
+    title, _ = drawing.caption(name)
+    style.title(drawn, f"{measured.title}: {style.plain_title(title)}")
     if measured.is_quick:
         drawn.text(0.99, 0.01, "a sketch", ha="right", va="bottom", color="#BB0000")
     return drawn
@@ -55,9 +57,8 @@ def save(figure: Figure, path: Path) -> list[Path]:
         both files.
     """
     if layout := figure.get_layout_engine():
+        figure.dpi = DPI  # names take other room at another resolution
         layout.execute(figure)
-        figure.dpi = DPI
-        layout.execute(figure)  # again: names take other room at another resolution
     png, pdf = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "pdf"))
     picture = _drawn(figure, "png")
     if not (pdf.is_file() and png.is_file() and is_same(picture, png.read_bytes())):
