@@ -26,6 +26,9 @@ def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
     asked = pins("requirements.in")
     locked = pins("requirements.lock")
     assert {name: locked[name] for name in asked} == asked
+    marked = r"^([a-z_-]+)==[^\s;]+; (sys_platform == .*)$"  # what other systems have no wheels of
+    assert pins("requirements.lock", marked) == pins("requirements.in", marked)
+    assert "triton" in pins("requirements.lock", marked)
     assert list(pins("requirements-flash.txt")) == ["flash-attn"] and "flash-attn" not in locked
     assert "-r requirements.lock" in (ROOT / "environment.yml").read_text()
 
