@@ -52,7 +52,8 @@ def name_curves(
     most = 1 + sizes[-1] / 2 if sizes else 1
     places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
-        line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0}
+        line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5)}
+        line |= {"shrinkA": 2, "shrinkB": 0, "patchA": None}  # to clip a line takes long
         look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
         axes.annotate(
             text,
