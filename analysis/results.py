@@ -17,9 +17,10 @@ class NotMeasured(InputError):
     """There is no record of what is to be shown; the message names the command that makes one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
-    """A record, see :mod:`records`.
+    """A record, see :mod:`records`. It equals itself alone, so that what is computed of it can be
+    kept.
 
     Attributes:
         path: of its file.

@@ -14,6 +14,7 @@ integer steps.
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -70,9 +71,13 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
     if inv_freq.size == 0:
         return np.zeros((0, intervals), dtype=np.int64)
+    return _counts(tuple(inv_freq.tolist()), length, intervals).copy()
 
+
+@functools.lru_cache(maxsize=256)  # methods share many: pre-training's, and those of one strategy
+def _counts(inv_freq: tuple[float, ...], length: int, intervals: int) -> np.ndarray:
     p, q = np.array(
-        [_floor_equivalent(float(theta), length, intervals) for theta in inv_freq], dtype=object
+        [_floor_equivalent(theta, length, intervals) for theta in inv_freq], dtype=object
     ).T
     modulus = intervals * q
     # The recursion's largest intermediate is about b·L²; past int64, the same code runs on Python

@@ -14,8 +14,6 @@ over pairs.
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -89,22 +87,14 @@ def strategy_disturbance(
         raise InputError("the inverse frequencies must be an array [pairs].")
     check_number(factor, "the scaling factor", least=1)
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
-    both = _strategies(tuple(inv_freq), length, factor, intervals, convention)
-    return both[0].copy(), both[1].copy()
-
-
-@functools.lru_cache(maxsize=256)  # every n̂ of a geometry chooses by the same two
-def _strategies(
-    inv_freq: tuple[float, ...], length: int, factor: float, intervals: int, convention: str
-) -> tuple[np.ndarray, np.ndarray]:
-    kept = np.array(inv_freq)
     longer = round(length * factor)
-    pretrained = angle_distribution(kept, length, intervals)
-    interpolation = disturbance(
-        angle_distribution(kept / factor, longer, intervals), pretrained, convention
+    pretrained = angle_distribution(inv_freq, length, intervals)
+    interpolated = angle_distribution(inv_freq / factor, longer, intervals)
+    extrapolated = angle_distribution(inv_freq, longer, intervals)
+    return (
+        disturbance(interpolated, pretrained, convention),
+        disturbance(extrapolated, pretrained, convention),
     )
-    extrapolation = disturbance(angle_distribution(kept, longer, intervals), pretrained, convention)
-    return interpolation, extrapolation
 
 
 def select_interpolated(

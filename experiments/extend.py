@@ -4,9 +4,9 @@
 
 It prints the decision for every dimension pair with its wavelength in tokens, and the averaged
 disturbance. Plain AutoModelForCausalLM.from_pretrained(DIR) loads the result. Without --output
-nothing is exported. It prints how engines serve the checkpoint's own files as extended, without a
-copy. `python -m experiments.beyond.best` says whether to extend a
-model, and by which method.
+nothing is exported, and the last lines say how engines serve the checkpoint's own files as
+extended, without a copy. `python -m experiments.beyond.best` says whether to extend a model, and by
+which method.
 
 The weights of a checkpoint are copied byte for byte and never read. A GGUF file stays a GGUF file,
 quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only if there is no
@@ -63,7 +63,7 @@ def main() -> None:
         files.check_new(arguments.output)
     if arguments.model.lower().endswith(".gguf"):
         written = extended_gguf(arguments, method, factor, **options)
-        print(f"{setting}\nwritten: {written}")
+        print(f"written: {written}\n{setting}")
         return
     base = models.resolve(arguments.model)
     geometry = embedding.config_geometry(base.config)
@@ -73,12 +73,13 @@ def main() -> None:
         extension.check_checkpoint(source, arguments.output)
     counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
     scaling = scale(geometry, method, factor, **options)
-    if not (in_memory or rope.get(method).by_length):
-        skeleton = rotation.skeleton(base.config)
-        extended = extension.extend(skeleton, method, factor, **options).config
-        print(
-            "without a copy:", card.commands(base.source.place, base.config, extended), "", sep="\n"
-        )
+    if source:
+        extension.extend_checkpoint(source, arguments.output, method, factor, **options)
+    elif arguments.output:
+        model = extension.extend(base.load(), method, factor, **options)
+        extension.export(model, arguments.output, loading.stock_tokenizer(base.source))
+    if arguments.output:
+        print(f"written: {arguments.output}, whose README.md says how to load and serve it\n")
     length = f"L = {geometry.context_length:,} tokens"
     if hasattr(configuration.text_config(base.config), configuration.EXTENSION):
         print(f"note: it was extended before; this starts anew from its first {length}.")
@@ -86,13 +87,11 @@ def main() -> None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     print(setting)
     print(decision_table(geometry, scaling, factor, **counted))
-    if source:
-        extension.extend_checkpoint(source, arguments.output, method, factor, **options)
-    elif arguments.output:
-        model = extension.extend(base.load(), method, factor, **options)
-        extension.export(model, arguments.output, loading.stock_tokenizer(base.source))
-    if arguments.output:
-        print(f"\nwritten: {arguments.output}, whose README.md says how to load and serve it")
+    if not (arguments.output or in_memory or rope.get(method).by_length):
+        skeleton = rotation.skeleton(base.config)
+        extended = extension.extend(skeleton, method, factor, **options).config
+        place = base.source.place
+        print("", "without a copy:", card.commands(place, base.config, extended), sep="\n")
 
 
 def extended_gguf(arguments, method: str, factor: float, **options) -> Path:

@@ -10,8 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import published
+from analysis import disturbance, published
 from analysis.results import NotMeasured, Results
+from analysis.settings import Setting
+from core import rope
 from core.angles import angle_distribution as distribution
 from figures.kit import style
 
@@ -20,42 +22,49 @@ INTERVALS = 360
 FACTOR = 2
 COLOURS = {"pre-trained": "#999999", "interpolated": "#E69F00", "extrapolated": "#0072B2"}
 
+LENGTHS = "Pre-trained: within L = 4k; others: within L′ = 8k, s = 2."
+CLOSER = (
+    "Share of the positions whose angle falls into an interval of 1°. The closer a line follows "
+    f"the grey area, the less the strategy disturbs: that is better. {LENGTHS}"
+)
+
 Frequencies = dict[str, np.ndarray]  # the per cent of positions in each interval, by COLOURS' names
 
 
 def angle_distribution(results: Results) -> Figure:
     """Figure 1: angles of two pairs, pre-trained and extended.
 
-    In one pair extrapolation fits the pre-trained distribution, in another interpolation. Grey: the
-    angles that a pair takes within L. Lines: the angles that it takes within L' under each
-    strategy. For each pair, the strategy whose line follows the grey area is the one that keeps the
-    distribution.
+    In pair 22 extrapolation keeps the pre-trained distribution of angles (grey), in pair 50
+    interpolation: its line follows the grey area.
     """
     frequencies = _frequencies(results, 22, 50)
-    figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, 2.1))
+    figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, 2.6))
     # The combs of a fast pair show in a part of the circle; the range of a slow one needs the
     # whole.
     panels = [(22, 60, ", first part of the circle"), (50, INTERVALS, "")]
     for axes, letter, (pair, shown, part) in zip(columns, "ab", panels):
         _steps(axes, frequencies[pair], ("extrapolated", "interpolated"))
         wavelength = results.geometry.wavelength[pair]
-        axes.set_title(f"({letter}) pair {pair}, wavelength {wavelength:,.0f} tokens", loc="left")
+        axes.set_title(
+            f"({letter}) pair {pair} (wavelength {wavelength:,.0f} tokens), disturbance:\n"
+            f"{_disturbances(results, pair)}",
+            loc="left",
+        )
         axes.set_xlabel(f"rotary angle (degrees{part})")
         axes.set_xticks(np.linspace(0, shown, 7))
         axes.set_xlim(0, shown)
         axes.set_ylim(0)
-    columns[0].set_ylabel("frequency (%)")
+    columns[0].set_ylabel("positions (%)")
     style.one_legend(figure, columns, 3)
+    style.note(figure, CLOSER)
     return figure
 
 
 def interpolation(results: Results) -> Figure:
     """Figure 2: what interpolation and extrapolation do to positions.
 
-    Extrapolation reaches position indices never seen, interpolation angles never seen. An
-    illustration of one pair (θ = 2π/9, L = 12, s = 2), drawn from the definition; it shows no
-    measurement. Circles: the positions of pre-training. Squares, above: positions beyond L.
-    Crosses, below: angles between the pre-trained ones.
+    Extrapolation reaches positions that pre-training never saw, interpolation angles between those
+    that it saw. An illustration of one pair, drawn from the definition.
     """
     _check_geometry(results)
     theta = 2 * np.pi / 9
@@ -73,7 +82,7 @@ def interpolation(results: Results) -> Figure:
         ("unseen position", longer[length:], unseen_position),
         ("unseen angle", between, unseen_angle),
     ]
-    figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.0), sharex=True)
+    figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
     for axes, (title, line), (label, positions, look) in zip(rows, panels, unseen):
         axes.plot(line, np.cos(line * theta), color="#bbbbbb", linewidth=0.8)
         pretrained = {"color": "#009E73", "marker": "o", "markersize": 4, "label": "pre-trained"}
@@ -88,49 +97,56 @@ def interpolation(results: Results) -> Figure:
         axes.grid(visible=False)
     axes.set_xlabel("position index that the rotation stands for")
     style.one_legend(figure, rows, 3)
+    style.title(figure, "What interpolation and extrapolation do to positions (an illustration)")
+    style.note(figure, "One pair of θ = 2π/9, L = 12, s = 2. Nothing is measured.")
     return figure
 
 
 def frequency(results: Results) -> Figure:
-    """Figure 3: angle frequencies of pairs 6 and 22, first 24 intervals.
+    """Figure 3: angles of pairs 6 and 22, first 24 intervals.
 
-    A bar is the share of positions at which a pair's angle falls into an interval: within L as
-    pre-trained, and within L' under each strategy. Where the bars of a group have the same height,
-    the strategy keeps the distribution.
+    Interpolation keeps the distribution of pair 6, extrapolation that of pair 22: its bars are as
+    high as the grey ones.
     """
     shown = 24
     frequencies = _frequencies(results, 6, 22)
-    figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.2), sharex=True)
+    figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.8), sharex=True)
     for axes, pair in zip(rows, frequencies):
         for offset, (name, colour) in zip((-0.3, 0, 0.3), COLOURS.items()):
             places = np.arange(shown) + offset
             axes.bar(places, frequencies[pair][name][:shown], width=0.3, color=colour, label=name)
-        axes.set_title(f"pair {pair}", loc="left")
-        axes.set_ylabel("frequency (%)")
+        axes.set_title(f"pair {pair}, disturbance:\n{_disturbances(results, pair)}", loc="left")
+        axes.set_ylabel("positions (%)")
         axes.grid(axis="x", visible=False)
     axes.set_xlabel(f"interval k of b = {INTERVALS} (width {360 / INTERVALS:g}°)")
     style.one_legend(figure, rows, 3)
+    style.note(
+        figure,
+        "A bar: share of the positions whose angle falls into the interval. As high as the grey "
+        f"one is best. {LENGTHS}",
+    )
     return figure
 
 
 def distribution_complete(results: Results) -> Figure:
-    """Figure 6: angle distributions of pairs 6 and 22, all intervals.
+    """Figure 6: angles of pairs 6 and 22, all intervals.
 
-    Grey: the distribution of a pair's angles within L. Line: the distribution within L' under one
-    strategy. The further the line is from the grey area, the larger is the disturbance of that
-    strategy.
+    Interpolation follows the pre-trained distribution (grey) of pair 6, extrapolation that of pair
+    22.
     """
     frequencies = _frequencies(results, 6, 22)
-    figure, rows = plt.subplots(4, 1, figsize=(style.PAGE, 4.6), sharex=True)
+    figure, rows = plt.subplots(4, 1, figsize=(style.PAGE, 5.0), sharex=True)
     panels = itertools.product(frequencies, ("interpolated", "extrapolated"))
     for axes, (pair, strategy) in zip(rows, panels):
         _steps(axes, frequencies[pair], (strategy,))
-        axes.set_title(f"pair {pair}, {strategy}", loc="left")
+        moved = f"disturbance {_disturbance(results, pair, strategy)}"
+        axes.set_title(f"pair {pair}, {strategy}: {moved}", loc="left")
         axes.set_ylim(0)
-    figure.supylabel("frequency (%)", fontsize=8)
+    figure.supylabel("positions (%)", fontsize=8)
     axes.set_xlabel(f"interval k of b = {INTERVALS}")
     axes.set_xlim(0, INTERVALS)
     style.one_legend(figure, rows, 3)
+    style.note(figure, CLOSER)
     return figure
 
 
@@ -157,6 +173,20 @@ def _frequencies(results: Results, *pairs: int) -> dict[int, Frequencies]:
             "extrapolated": 100 * distribution(theta, FACTOR * length, INTERVALS)[0],
         }
     return by_pair
+
+
+def _disturbances(results: Results, pair: int) -> str:
+    """Of both strategies, as a title prints them."""
+    return ", ".join(
+        f"{strategy} {_disturbance(results, pair, strategy)}"
+        for strategy in ("interpolated", "extrapolated")
+    )
+
+
+def _disturbance(results: Results, pair: int, strategy: str) -> str:
+    method = {"interpolated": rope.TIME_REFERENCE, "extrapolated": rope.ORIGINAL}[strategy]
+    per_pair = disturbance.compute(results.geometry, Setting(method, (), FACTOR)).per_pair
+    return f"{per_pair[pair]:.2g} nat"
 
 
 def _steps(axes: Axes, frequencies: Frequencies, strategies: tuple[str, ...]) -> None:

@@ -6,13 +6,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import metrics, published
-from analysis.comparison import ablations, compared
+from analysis.comparison import ablations, compared, own_methods
 from analysis.disturbance import compute, factors
 from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import Setting, extended_length, tokens
 from core import rope
 from figures.kit import style
+from figures.kit.style import MOST
 
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
 AVERAGE = "Avg."
@@ -21,54 +22,63 @@ Points = dict[Setting, tuple[float, Score]]  # disturbance in 10⁻³ nat, and w
 
 
 def disturbance_longbench_e(results: Results) -> Figure:
-    """Figure 5: LongBench-E against disturbance.
+    """Figure 5: LongBench-E score against disturbance.
 
     If less disturbance extended a model better, points would fall from the upper left to the lower
-    right. Above: DPRoPE by n̂, which falls as t rises. Below: the same beside other methods. Left:
-    what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances that are computed
-    here. Right: ours, with 95 % intervals.
+    right. Left: what the paper prints of LLaMA2-13B, in its Tables 4 and 1, over disturbances that
+    are computed here. Right: ours. Above: DPRoPE alone by n̂, which is the left end of the panel
+    below it, enlarged.
 
     Raises:
         NotMeasured: no ablation over n̂ by LongBench-E, or one of some lengths alone.
     """
     title, ours = _measured_points(results)
-    shown = {"LLaMA2-13B, fine-tuned, s = 2: the paper's": _published_points(), title: ours}
-    figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.2))
+    shown = {"LLaMA2-13B (the paper), fine-tuned, s = 2": _published_points(), title: ours}
+    figure, panels = plt.subplots(2, 2, figsize=(style.PAGE, 4.8))
     for (above, below), (title, points) in zip(panels.T, shown.items()):
         by_n_hat = {setting: point for setting, point in points.items() if not setting.plain()}
         _draw_points(above, by_n_hat)
-        from_left = sorted(by_n_hat, key=lambda setting: by_n_hat[setting][0])
-        names = ", ".join(str(setting.option("n_hat")) for setting in from_left)
-        above.set_xlabel(f"n̂, from the left: {names}")
+        _name_points(above, by_n_hat)
         _draw_points(below, points)
-        above.set_title(title, loc="left")
+        above.set_title(f"{title}\nDPRoPE alone, enlarged, n̂ above each point", loc="left")
+        below.set_title("with other methods", loc="left")
         below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
     for axes in panels[:, 0]:
-        axes.set_ylabel("score, mean over tasks")
-    style.one_legend(figure, panels[1], 4)
+        axes.set_ylabel("LongBench-E score")
+    style.one_legend(figure, panels[1], MOST)
+    style.note(
+        figure,
+        "Score: mean over tasks, more is better. Disturbance: less is what the paper aims at. "
+        "Bars: 95 % intervals; the paper has none.",
+    )
     return figure
 
 
 def disturbance_strategies(results: Results) -> Figure:
     """Figure 7: disturbance of interpolating and of extrapolating each pair.
 
-    A point is one pair, from the fastest on the left to the slowest on the right; the axis is
-    logarithmic. The paper's method takes the lower point of each pair. Right of the dotted line a
-    pair does not complete a rotation within L.
+    The paper's method takes the lower point of each pair. Right of the dotted line a pair does not
+    turn a full circle within L, and interpolation disturbs it far less.
     """
     names = {rope.TIME_REFERENCE: "interpolation", rope.ORIGINAL: "extrapolation"}
     return _by_pair(results, names)
 
 
 def disturbance(results: Results) -> Figure:
-    """Figure 8: disturbance per pair of PI, YaRN and DPRoPE.
+    """Figure 8: disturbance of each pair, by method.
 
-    A point is one pair, from the fastest on the left to the slowest on the right; the axis is
-    logarithmic. The paper's method takes, for each pair, the smaller disturbance of interpolation
-    and extrapolation. Right of the dotted line a pair does not complete a rotation within L.
+    DPRoPE, the broad line, takes for each pair the smaller disturbance of interpolation, which is
+    PI, and of extrapolation. Right of the dotted line a pair does not turn a full circle within L,
+    and the methods do the same. A user's own methods are drawn, too, up to four.
     """
-    methods = (rope.TIME_REFERENCE, rope.BASELINE, rope.PROPOSED)
-    return _by_pair(results, {method: Setting(method).name for method in methods})
+    methods = (rope.PROPOSED, rope.TIME_REFERENCE, rope.BASELINE, *own_methods(results))
+    drawn = [
+        method
+        for method in methods
+        if compute(results.geometry, Setting(method, (), factors(results)[0]))
+    ]
+    names = {method: Setting(method).name for method in drawn[:MOST]}
+    return _by_pair(results, names, broad=rope.PROPOSED)
 
 
 def _measured_points(results: Results) -> tuple[str, Points]:
@@ -130,8 +140,9 @@ def _draw_points(axes: Axes, points: Points) -> None:
             ends,
             label=setting.name if plain else f"{rope.METHODS[rope.PROPOSED].title} (n̂)",
             color=looks[setting][0] if plain else by_hand,
-            marker="o",
-            markersize=3,
+            marker="D" if plain else "o",
+            markersize=4 if plain else 3,
+            markerfacecolor="none" if plain else by_hand,
             linestyle="none",
             elinewidth=0.4,
             capsize=1.5,
@@ -139,43 +150,66 @@ def _draw_points(axes: Axes, points: Points) -> None:
     axes.margins(0.15)
 
 
-def _by_pair(results: Results, names: dict[str, str]) -> Figure:
+def _name_points(axes: Axes, points: Points) -> None:
+    """The n̂ of each point at the upper end of its panel."""
+    order = sorted(points, key=lambda setting: points[setting][0])
+    disturbances = [points[setting][0] for setting in order]
+    first, last = disturbances[0], disturbances[-1]
+    size = 0.075 * (last - first)
+    places = style.apart(disturbances, [size] * len(order), last + size)
+    axes.margins(y=0.3)
+    for setting, moved, place in zip(order, disturbances, places):
+        _, score = points[setting]
+        axes.annotate(
+            str(setting.option("n_hat")),
+            (moved, score.mean if score.high is None else score.high),
+            (place, 0.97),
+            textcoords=("data", "axes fraction"),
+            ha="center",
+            va="top",
+            fontsize=6.5,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "shrinkB": 2},
+        )
+
+
+def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) -> Figure:
     """Disturbance against pair index, one panel per factor, on a logarithmic axis.
 
     Args:
-        names: of two or three methods, by method; the last is filled.
+        names: of the methods, by method.
+        broad: the method whose line is broad, below all others.
     """
     geometry = results.geometry
-    slow = int((geometry.wavelength <= geometry.context_length).sum())
+    fast = int((geometry.wavelength <= geometry.context_length).sum())
     by_factor = factors(results)
-    size = (style.COLUMN, 0.5 + 1.5 * len(by_factor))
+    size = (style.COLUMN, 1.0 + 1.5 * len(by_factor))
     figure, rows = plt.subplots(len(by_factor), 1, figsize=size, sharex=True, squeeze=False)
     looks = style.styles(Setting(method) for method in names)
     for axes, factor in zip(rows[:, 0], by_factor):
-        for (method, label), marker in zip(names.items(), "osD"):
+        for (method, label), marker in zip(names.items(), "os^vD<>"):
             per_pair = compute(geometry, Setting(method, (), factor)).per_pair
+            look: dict = {"linewidth": 0.6, "marker": marker, "markersize": 2.8}
+            look |= {"markerfacecolor": "none", "markeredgewidth": 0.6}
+            if method == broad:
+                look = {"linewidth": 4, "alpha": 0.4, "solid_joinstyle": "round", "zorder": 1}
             color, _ = looks[Setting(method)]
-            filled = method == [*names][-1]
-            axes.plot(
-                np.maximum(per_pair, FLOOR),
-                color=color,
-                linewidth=0.6,
-                marker=marker,
-                markersize=2.2 if filled else 3.4,
-                markerfacecolor=color if filled else "none",
-                markeredgewidth=0.7,
-                label=label,
-            )
+            axes.plot(np.maximum(per_pair, FLOOR), color=color, label=label, **look)
         axes.set_yscale("log")
-        axes.set_ylim(FLOOR / 1.5, 5)
+        axes.set_ylim(FLOOR / 1.5, 30)
         ticks = {1e-5: "≤10⁻⁵", 1e-4: "10⁻⁴", 1e-3: "10⁻³", 1e-2: "10⁻²", 1e-1: "10⁻¹", 1: "1"}
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.yaxis.set_minor_locator(plt.NullLocator())
-        axes.set_title(f"{tokens(extended_length(results, factor))} (s = {factor:g})", loc="left")
+        lengths = f"from L = {tokens(geometry.context_length)} to {_longer(results, factor)} tokens"
+        axes.set_title(f"s = {factor:g}: {lengths}", loc="left")
         axes.set_ylabel("disturbance (nat)")
-        axes.axvline(slow - 0.5, color="black", linewidth=0.6, linestyle=":")
-        place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 7}
-        axes.annotate("λ > L", (slow - 0.1, 1), **place)
-    axes.set_xlabel("pair index i (high to low frequency)")
-    style.one_legend(figure, rows[:, 0], len(names))
+        axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
+        place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 6.5}
+        axes.annotate("wavelength\n> L", (fast - 0.2, 1), **place)
+    axes.set_xlabel("pair index i (fast to slow)")
+    style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
+    style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")
     return figure
+
+
+def _longer(results: Results, factor: float) -> str:
+    return tokens(extended_length(results, factor))

@@ -1,26 +1,28 @@
 """Passkeys found."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared, own_methods
 from analysis.results import Results
-from analysis.settings import STATES, Setting
+from analysis.scores import counted
+from analysis.settings import STATES, Setting, tokens
 from core import rope
 from figures.kit import style
 
 _UNEXTENDED = (None, rope.ORIGINAL)
+_PAPERS = 5  # the original, and the methods that the paper compares
 
 
 def passkey(results: Results) -> Figure:
-    """Figure 4: passkeys found by length, method and depth.
+    """Figure 4: passkeys found, by prompt length, method and depth.
 
-    Curves: the share of passkeys that is found by the methods that the paper compares, with 95 %
-    intervals. The original is not fine-tuned in any panel. The paper claims 100 % for its method up
-    to L'. Maps: the same by the place of the key in the text; yellow is found, dark blue is missed.
-    The table has every method.
+    The paper claims 100 % for its method up to L'. It is shown beside the methods that the paper
+    compares, and up to two of a user's own; the original is not fine-tuned in any panel. The table
+    has every method.
 
     A panel for each state and scaling factor; below, a map for each method at the least factor,
     fine-tuned where there is that. Means over seeds.
@@ -36,31 +38,44 @@ def passkey(results: Results) -> Figure:
     states = list(dict.fromkeys(row.trained for row in extended)) or [False]
     factors = sorted({row.setting.factor for row in extended}) or [1.0]
 
-    heights = (1.5 * len(states) + 0.3, 1.5)
-    figure = plt.figure(figsize=(style.PAGE, sum(heights)))
+    heights = (1.5 * len(states) + 0.6, 1.7)
+    figure = plt.figure(figsize=(style.PAGE, sum(heights) + 0.5))
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
-    grid = upper.subplots(len(states), len(factors), squeeze=False, sharex=True, sharey=True)
+    grid = upper.subplots(len(states), len(factors), squeeze=False, sharex="col", sharey=True)
     looks = style.styles(row.setting for row in rows)
+    marks = dict(zip(dict.fromkeys(_label(row.setting) for row in rows), "osD^v<>"))
     for line, trained in zip(grid, states):
         for axes, factor in zip(line, factors):
-            shown = plain + _at(extended, trained, factor)
-            _curves(axes, shown, looks, results.context_length)
+            _points(axes, plain + _at(extended, trained, factor), looks, marks, results)
             axes.set_title(_title(trained, factor), loc="left")
-        line[0].set_ylabel("passkeys found")
+        line[0].set_ylabel("share of keys found")
     for axes in grid[-1]:
-        axes.set_xlabel("prompt length (1024 tokens)")
-    style.one_legend(upper, grid.ravel(), 6)
-    _maps(lower, plain + _at(extended, states[-1], factors[0]))
-    title = f"by depth, {_title(states[-1], factors[0])}"
-    lower.suptitle(title, x=0.01, ha="left", fontsize=8)
+        axes.set_xlabel("prompt length (tokens)")
+    style.one_legend(upper, grid.ravel(), style.MOST)
+    shown = plain + _at(extended, states[-1], factors[0])
+    _maps(lower, shown)
+    lower.suptitle(
+        f"the same by the depth of the key, {_title(states[-1], factors[0])}; "
+        f"{counted(_prompts(shown) // _depths(shown), 'prompt')} a cell",
+        x=0.01,
+        ha="left",
+        fontsize=8,
+    )
+    style.note(
+        figure,
+        f"More is better. Points between two lines are of the same length. A point: "
+        f"{counted(_prompts(rows), 'prompt')}, mean over seeds; its bar: the 95 % interval. "
+        "Depth: 0 is the start of the prompt, 1 its end.",
+    )
     return figure
 
 
 def _papers(results: Results, trained: bool) -> list[Row]:
     """The rows of a model as it is and of each method that the paper compares, its own at the n̂ of
-    its experiments where that is set by hand; and of a user's own methods."""
+    its experiments where that is set by hand; and of as many of a user's own methods as there is
+    room for."""
     listed = []
-    users = own_methods(results)
+    users = own_methods(results)[: style.MOST - _PAPERS]
     for row in compared(results, "passkey", trained).rows:
         setting = row.setting
         method = rope.METHODS.get(setting.method)
@@ -88,35 +103,55 @@ def _label(setting: Setting) -> str:
     return setting.name
 
 
-def _curves(axes: Axes, rows: list[Row], looks: dict, context_length: int) -> None:
-    for index, row in enumerate(rows):
-        cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_length"]])
-        # Prompts are the same for every seed, so their intervals do not pool: the bar spans all of
-        # them.
-        seeds = cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
-        mean, low, high = seeds.to_numpy().T
-        lengths = seeds.index.to_numpy() / 1024
-        # Side by side, or the intervals hide each other.
-        aside = 0.012 * lengths.max() * (index - (len(rows) - 1) / 2)
+def _by_length(row: Row) -> pd.DataFrame:
+    """Mean, low and high by prompt length.
+
+    Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
+    """
+    cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_length"]])
+    return cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
+
+
+def _prompts(rows: list[Row]) -> int:
+    """How many prompts of a length there are."""
+    return max(cell["n"] for row in rows for cell in row.first.scores["by_length"])
+
+
+def _depths(rows: list[Row]) -> int:
+    return len({cell["depth"] for row in rows for cell in row.first.scores["by_depth"]})
+
+
+def _points(
+    axes: Axes, rows: list[Row], looks: dict, marks: dict[str, str], results: Results
+) -> None:
+    """A point of each row at each length, side by side in a field of that length."""
+    by_length = [_by_length(row) for row in rows]
+    lengths = sorted({length for shares in by_length for length in shares.index})
+    for index, (row, shares) in enumerate(zip(rows, by_length)):
+        aside = (index + 1) / (len(rows) + 1) - 0.5
+        mean, low, high = shares.to_numpy().T
+        color, _ = looks[row.setting]
         axes.errorbar(
-            lengths + aside,
+            [lengths.index(length) + aside for length in shares.index],
             mean,
             yerr=[mean - low, high - mean],
             label=_label(row.setting),
-            capsize=1,
-            elinewidth=0.5,
-            marker="o",
-            markersize=2,
-            **style.line(looks[row.setting]),
+            linestyle="none",
+            capsize=1.5,
+            elinewidth=0.7,
+            marker=marks[_label(row.setting)],
+            markersize=3,
+            color=color,
         )
-    style.mark_length(axes, context_length / 1024)
     factor = max(row.setting.factor for row in rows)
-    if 1 < factor <= lengths.max() * 1024 / context_length:
-        style.mark_length(axes, context_length * factor / 1024, "L′")
-    axes.set_ylim(-0.05, 1.25)  # the lengths are named above the curves
+    names = {results.context_length: " = L", factor * results.context_length: " = L′"}
+    names = names if factor > 1 else {results.context_length: " = L"}
+    labels = [f"{tokens(length)}{names.get(length, '')}" for length in lengths]
+    axes.set_xticks(range(len(lengths)), labels)
+    axes.set_xlim(-0.5, len(lengths) - 0.5)
+    axes.set_ylim(-0.05, 1.05)
     axes.set_yticks([0, 0.5, 1])
-    axes.set_xlim(0)
-    axes.set_xticks(lengths, [f"{length:.3g}" for length in lengths])
+    _divide(axes, "x", len(lengths), "#bbbbbb")
 
 
 def _maps(figure: SubFigure, rows: list[Row]) -> None:
@@ -126,11 +161,22 @@ def _maps(figure: SubFigure, rows: list[Row]) -> None:
         cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_depth"]])
         shares = cells.pivot_table("mean", "depth", "length")
         image = axes.imshow(shares, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-        lengths = [f"{length / 1024:.3g}" for length in shares.columns]
-        axes.set_xticks(range(len(lengths)), lengths)
+        axes.set_xticks(range(len(shares.columns)), [tokens(each) for each in shares.columns])
         axes.set_yticks(range(len(shares)), [f"{depth:.2g}" for depth in shares.index])
         axes.set_title(row.setting.name, loc="left")
         axes.grid(visible=False)
-    figure.colorbar(image, ax=list(grid), label="passkeys found", ticks=[0, 0.5, 1])
-    figure.supxlabel("prompt length (1024 tokens)", fontsize=8)
-    grid[0].set_ylabel("depth")
+        axes.spines[:].set_visible(False)
+        _divide(axes, "x", len(shares.columns), "white")
+        _divide(axes, "y", len(shares), "white")
+    figure.colorbar(image, ax=list(grid), label="found", ticks=[0, 0.5, 1])
+    figure.supxlabel("prompt length (tokens)", fontsize=8)
+    grid[0].set_ylabel("depth of the key")
+
+
+def _divide(axes: Axes, direction: str, fields: int, color: str) -> None:
+    """Lines between the fields of an axis, each of which is one value."""
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_ticks(np.arange(1, fields) - 0.5, minor=True)
+    axis.set_tick_params(which="minor", length=0)
+    axis.grid(visible=False, which="major")
+    axis.grid(visible=True, which="minor", color=color, linewidth=1.2)

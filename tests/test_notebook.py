@@ -11,6 +11,7 @@ import io
 import json
 import os
 
+from figures.kit import draw
 from records import ROOT
 
 NOTEBOOK = ROOT / "examples" / "extend.ipynb"
@@ -47,19 +48,31 @@ def executed():
 
 
 def outputs(notebook):
-    """The texts of each cell that has an output; of a figure, that there is one."""
+    """The texts of each cell that has an output; of a figure, its PNG file."""
     return {
-        cell["id"]: [output.get("text", "a figure") for output in cell["outputs"]]
+        cell["id"]: [output.get("text") or picture(output) for output in cell["outputs"]]
         for cell in notebook["cells"]
         if cell.get("outputs")
     }
+
+
+def picture(output):
+    return base64.b64decode(output["data"]["image/png"])
+
+
+def is_same(one, other):
+    """Whether two outputs are the same text, or the same picture to the eye."""
+    return one == other or (isinstance(one, bytes) and draw.is_same(draw.pixels(one), other))
 
 
 def test_the_notebook_runs_and_has_its_outputs(monkeypatch):
     monkeypatch.chdir(NOTEBOOK.parent)
     stored = outputs(json.loads(NOTEBOOK.read_text()))
     notebook, names = executed()
-    assert stored == outputs(notebook)
+    now = outputs(notebook)
+    assert stored.keys() == now.keys()
+    for cell, shown in stored.items():
+        assert all(is_same(*both) for both in zip(shown, now[cell], strict=True)), cell
     assert names["served"].config.max_position_embeddings == names["LONGER"] == 2048
     assert names["answer"].shape[1] == 1524
 

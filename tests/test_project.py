@@ -1,6 +1,7 @@
 """What holds the project together: environments, Makefile, and the direction of imports."""
 
 import ast
+import os
 import re
 import subprocess
 
@@ -26,6 +27,9 @@ def test_what_is_asked_for_is_locked_and_what_is_compiled_stands_alone():
     asked = pins("requirements.in")
     locked = pins("requirements.lock")
     assert {name: locked[name] for name in asked} == asked
+    marked = r"^([a-z_-]+)==[^\s;]+; (sys_platform == .*)$"  # what other systems have no wheels of
+    assert pins("requirements.lock", marked) == pins("requirements.in", marked)
+    assert "triton" in pins("requirements.lock", marked)
     assert list(pins("requirements-flash.txt")) == ["flash-attn"] and "flash-attn" not in locked
     assert "-r requirements.lock" in (ROOT / "environment.yml").read_text()
 
@@ -53,6 +57,37 @@ def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path, ta
     assert refused.returncode == 2
     assert "holds a line break" in refused.stderr
     assert not trap.exists()
+
+
+@pytest.mark.parametrize("uv_works", [True, False])
+def test_packages_come_from_where_pip_is_configured_to_by_uv_or_by_pip(tmp_path, uv_works):
+    log = tmp_path / "log"
+    python = f"""#!/bin/sh
+case "$*" in
+  *venv*) mkdir -p {tmp_path}/venv/bin; cp "$0" {tmp_path}/venv/bin/python;;
+  *config*) cat <<'END'
+:env:.index-url='https://mine/simple'
+global.extra-index-url='https://a\\nhttps://b'
+global.index-url='https://others/simple'
+global.find-links='one two'
+END
+  ;;
+  *install*) echo pip "$@" >> {log};;
+esac
+"""
+    asked = "$UV_DEFAULT_INDEX $UV_EXTRA_INDEX_URL $UV_FIND_LINKS"
+    uv = f"""#!/bin/sh\necho uv "$@" from {asked} >> {log}; exit {int(not uv_works)}\n"""
+    for name, script in (("python", python), ("uv", uv)):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    paths = f"PYTHON={tmp_path}/python", f"VENV={tmp_path}/venv"
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["make", "env", *paths], cwd=ROOT, env=environment, check=True)
+    by_uv, *others = log.read_text().splitlines()
+    assert "-r requirements.lock" in by_uv
+    assert by_uv.endswith("from https://mine/simple https://a https://b one,two")
+    installs = [line for line in others if "requirements" in line]
+    assert [line.split()[0] for line in installs] == (["uv"] if uv_works else ["pip", "uv", "pip"])
 
 
 # Each folder may import from those named: core → experiments (→ eval) → results → analysis →

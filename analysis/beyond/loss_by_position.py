@@ -3,6 +3,8 @@
 A text may be a part of a book; a book's loss is the mean over its parts.
 """
 
+import functools
+
 import numpy as np
 
 from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
@@ -95,6 +97,7 @@ def texts(run: Record) -> list[str]:
     return [book_of(title) for title in run.scores["blocks"]]
 
 
+@functools.cache
 def by_text(*runs: Record) -> np.ndarray:
     """:func:`blocks`, each book's mean over its parts: [records, books, blocks], in the order of
     the titles."""
@@ -103,6 +106,7 @@ def by_text(*runs: Record) -> np.ndarray:
     return np.stack([losses[:, of == title].mean(axis=1) for title in np.unique(of)], axis=1)
 
 
+@functools.cache
 def places(run: Record) -> Scores:
     """The loss within L, beyond it, and the second minus the first, over texts."""
     losses = by_text(run)
@@ -117,6 +121,17 @@ def level(row: Row, where: str = BEYOND) -> Score:
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
     """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
     return paired(row, reference, lambda *runs: _side(runs[0], by_text(*runs), where))
+
+
+def gaps_by_position(row: Row, reference: Row) -> list[Score]:
+    """The loss minus the reference's in each bucket of positions, see :func:`gap`."""
+
+    def gap_between(positions: dict) -> Score:
+        return paired(
+            row, reference, lambda *runs: _mean_between(runs[0], by_text(*runs), positions)
+        )
+
+    return [gap_between(bucket) for bucket in row.first.scores["buckets"]]
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

@@ -6,6 +6,8 @@ more than L tokens before the question.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
@@ -59,6 +61,7 @@ def by_distance(run: Record) -> np.ndarray:
     return _of_keys(run, run, NATS).mean(axis=0)
 
 
+@functools.cache
 def _of_keys(first: Record, run: Record, what: str) -> np.ndarray:
     """[texts, keys] of a record, in the order of the first's texts.
 
@@ -79,6 +82,7 @@ def _beyond(run: Record) -> np.ndarray:
     return _of_keys(run, run, "distance") > (edge or np.inf)
 
 
+@functools.cache
 def by_text(*runs: Record, where: str = BEYOND, what: str = NATS) -> np.ndarray:
     """The mean over the keys of each book in one of PLACES, [records, books], in the order of the
     books' titles."""
@@ -106,6 +110,7 @@ def sides(run: Record) -> list[str]:
     return [where for where, has_keys in there if has_keys]
 
 
+@functools.cache
 def places(run: Record) -> Scores:
     """Nats a key within L, beyond it, and the second minus the first, over books; and the per cent
     that is found."""

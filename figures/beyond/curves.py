@@ -1,24 +1,32 @@
-"""What curves of differences of losses share: their axis, and names at their ends."""
+"""What curves of differences of losses share: where their axis ends, and names at their ends."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator
+
+from figures.kit import style
 
 _NAME = 17  # characters of a line of a curve's name
+_LINE = 11  # points; a panel gets lower when the figure's title and note take their room
 
 
-def compress(axes: Axes) -> None:
-    """Draw differences of losses linearly up to 0.1 nat and logarithmically beyond, if there are
-    any."""
-    if max(map(abs, axes.get_ylim())) <= 0.1:
-        return
-    axes.set_yscale("symlog", linthresh=0.1)
-    axes.yaxis.set_major_locator(
-        FixedLocator((-1, -0.5, -0.2, -0.1, -0.05, 0, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
-    )
-    axes.yaxis.set_major_formatter("{x:g}")
+def axis_end(means: Iterable[float]) -> float:
+    """Where a linear axis ends so that half of the means other than 0 are in its inner half."""
+    return 2 * float(np.median([abs(mean) for mean in means if mean] or [0.01]))
+
+
+def off_scale(axes: Axes, names: Sequence[str]) -> None:
+    """Say above a panel which curves lie beyond its axis, and where."""
+    if names:
+        names = [_unbroken(name) for name in names]
+        text = textwrap.fill(f"off the scale: {', '.join(names)}", 56)
+        axes.set_title(f"{axes.get_title('left')}\n{text}", loc="left")
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def name_curves(
@@ -36,15 +44,16 @@ def name_curves(
     }
     names = sorted(ends, key=heights.get)
     texts = [
-        textwrap.fill(name.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), _NAME)
+        textwrap.fill(name.replace(" = ", _unbroken(" = ")).replace("× ", _unbroken("× ")), _NAME)
         for name in names
     ]
     # of its lines, as a share of the axes' height
-    sizes = [9 * (1 + text.count("\n")) / height for text in texts]
+    sizes = [_LINE * (1 + text.count("\n")) / height for text in texts]
     most = 1 + sizes[-1] / 2 if sizes else 1
-    places = apart([heights[name] for name in names], sizes, most)
+    places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
-        line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5), "shrinkA": 0}
+        line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5)}
+        line |= {"shrinkA": 2, "shrinkB": 0, "patchA": None}  # to clip a line takes long
         look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
         axes.annotate(
             text,
@@ -55,21 +64,3 @@ def name_curves(
             arrowprops=line | {"color": colours[name]},
             **look,
         )
-
-
-def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
-    """Where names stand along an axis so that none hides another, near to where they are wanted.
-
-    Args:
-        wanted: the middle of each, ascending.
-        sizes: how much room each takes.
-        most: where the last one ends at most.
-    """
-    places = list(wanted)
-    for index in range(1, len(places)):
-        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
-        places[index] = max(places[index], least)
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], most - sizes[index] / 2)
-        most = places[index] - sizes[index] / 2
-    return places

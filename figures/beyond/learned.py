@@ -4,10 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from analysis.beyond import learned as records
 from analysis.beyond.learned import Learned
-from analysis.beyond.loss_by_position import untrained
+from analysis.beyond.loss_by_position import level, untrained
+from analysis.comparison import own_methods
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
@@ -15,65 +17,82 @@ from figures.kit import style
 
 _LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started
 _OTHERS = "#EE3377", "s"
+_APART = 0.1  # of the logarithm of a divisor: lines that are nearer look like one
 
 
 def learned(results: Results) -> Figure:
-    """Learned scaling factors beside every method's.
+    """Learned scaling factors beside those that methods set.
 
-    Beyond the paper. Thick lines with markers: the divisors λ that were learned while all weights
-    were frozen, with their range over seeds. Other lines: what each method sets. λ = 1 leaves a
-    pair as it is, λ = s interpolates it. A line that ends early is of a method that stops the pairs
-    there.
+    Beyond the paper. The learned divisors were trained while all weights were frozen. Of the
+    methods that divide pairs by other numbers than 1 and s, those of the least loss beyond L are
+    drawn, and a user's own; what coincides with a line is left out.
 
-    A column for each scaling factor: above, factors that vary smoothly; below, the pairs that a
-    selection slows.
+    A column for each scaling factor: above, factors that vary smoothly, at most MOST lines; below,
+    the pairs that a selection slows.
     """
     groups = records.groups(results)
     factors = list(dict.fromkeys(group.factor for group in groups))
-    rows = {
-        factor: records.methods(results, untrained(results, factor), variants=False)
-        for factor in factors
-    }
-    settings = {factor: [row.setting for row in own] for factor, own in rows.items()}
+    settings = {factor: _settings(results, factor) for factor in factors}
     drawn = style.styles(setting for own in settings.values() for setting in own)
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
     lines = max(len(own) for own in selections.values())
     figure, panels = plt.subplots(
         2,
         len(factors),
-        figsize=(style.PAGE, 3.6 + 0.17 * lines),
+        figsize=(style.PAGE, 4.1 + 0.17 * lines),
         squeeze=False,
         sharex=True,
         height_ratios=(2.6, 0.17 * lines + 0.1),
     )
     for factor, axes, strip in zip(factors, *panels):
-        for setting in settings[factor]:
-            by = records.inverse(results, setting)
-            if by is not None and setting not in selections[factor]:
-                by = np.where(
-                    by < 16 * factor, by, np.nan
-                )  # CoPE divides its last pair by all that there is
-                axes.plot(
-                    _share(results),
-                    by,
-                    label=setting.name,
-                    linewidth=0.9,
-                    **style.line(drawn[setting]),
-                )
-        for group in (group for group in groups if group.factor == factor):
+        there = [group for group in groups if group.factor == factor]
+        smooth = [setting for setting in settings[factor] if setting not in selections[factor]]
+        for setting, by in _unlike(results, smooth, style.MOST - len(there)).items():
+            look = style.line(drawn[setting])
+            axes.plot(_share(results), by, label=setting.name, linewidth=0.9, **look)
+        for group in there:
             _draw_learned(axes, results, group)
         _draw_selections(strip, results, selections[factor], drawn)
         style.mark_length(axes, 1)
         style.mark_length(strip, 1, "")
         axes.set_xscale("log")
         axes.set_yscale("log", base=2)  # a slow pair's factor matters little and strays far
-        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_locator(FixedLocator([0.5, 1, *(factor * 2.0**k for k in range(6))]))
+        names = {1: "1 (kept)", factor: f"{factor:g} (= s)"}
+        axes.yaxis.set_major_formatter(lambda value, _, names=names: names.get(value, f"{value:g}"))
         axes.set_title(f"s = {factor:g}", loc="left")
         axes.set_xlim(*(_share(results)[[0, -1]] * (0.9, 1.1)))
         strip.set_xlabel("wavelength / L")
     panels[0, 0].set_ylabel("divisor of a pair's frequency, θ / θ̂")
     style.one_legend(figure, panels[0], 4)
+    style.note(
+        figure,
+        "A mark: a pair, from fast (left) to slow; both axes are logarithmic. Bands: the range "
+        "over seeds, where there are several. Filled squares: pairs that are divided by s.",
+    )
     return figure
+
+
+def _settings(results: Results, factor: float) -> list[Setting]:
+    """The settings without training: a user's own first, the baseline, then by loss beyond L."""
+    rows = records.methods(results, untrained(results, factor), variants=False)
+    by_loss = [row.setting for row in sorted(rows, key=lambda row: level(row).mean)]
+    first = [Setting(name, (), factor) for name in (*own_methods(results), rope.BASELINE)]
+    return list(dict.fromkeys([*first, *by_loss]))
+
+
+def _unlike(results: Results, settings: list[Setting], most: int) -> dict[Setting, np.ndarray]:
+    """The divisors [pairs] of the first settings that can be told apart, NaN where a pair is
+    stopped."""
+    shown: dict[Setting, np.ndarray] = {}
+    for setting in settings:
+        by = records.inverse(results, setting)
+        if by is None or len(shown) == most:
+            continue
+        by = np.where(by < 16 * setting.factor, by, np.nan)  # CoPE divides its last pair by ∞
+        if not any(np.nanmax(abs(np.log(by / other))) < _APART for other in shown.values()):
+            shown[setting] = by
+    return shown
 
 
 def _share(results: Results) -> np.ndarray:
@@ -85,7 +104,7 @@ def _selections(results: Results, settings: list[Setting]) -> dict[Setting, np.n
     """Which pairs are slowed, bool [pairs], by each setting that divides a pair's frequency by s or
     not at all."""
     selections = {}
-    for setting in settings:
+    for setting in sorted(settings, key=lambda setting: setting.order):
         by = records.inverse(results, setting)
         if by is not None and (np.isclose(by, 1) | np.isclose(by, setting.factor)).all():
             selections[setting] = ~np.isclose(by, 1)
@@ -113,7 +132,6 @@ def _draw_selections(
     axes.set_yticks(range(len(selections)), [setting.name for setting in selections])
     axes.set_ylim(len(selections) - 0.4, -0.6)
     axes.grid(visible=False)
-    axes.set_title("filled: pairs that are divided by s", loc="left", fontsize=7)
 
 
 def _draw_learned(axes: Axes, results: Results, group: Learned) -> None:

@@ -9,92 +9,149 @@ from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
-from analysis.scores import counted
+from analysis.scores import Score, counted, number
+from analysis.settings import Setting
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
 
 BASELINE = rope.METHODS[rope.BASELINE].title
-BEST = 5
 COLUMNS = 2
+
+Kind = tuple[str | None, bool]  # a method, and whether it has the paper's n̂
+PAPERS = (rope.PROPOSED, True)  # is always on the scale
 
 
 def loss_by_position(results: Results) -> Figure:
-    """Loss against position, beginnings of books: the five best settings.
+    """Loss by position in a text, minus YaRN's.
 
-    Beyond the paper. A panel has the five settings of the least loss beyond L, without ablations
-    and what was learned, and a user's own methods, as differences from YaRN's loss at the same
-    positions: above zero is more loss than YaRN, below zero less. Losses are means over the books.
-    An axis that reaches farther than 0.1 is logarithmic from there on. Right of the dotted line are
-    positions that the model never saw in pre-training. The table of losses by position has all
-    settings.
+    Beyond the paper. At most seven methods, the same in all panels: DPRoPE, a user's own, and those
+    of least loss beyond L in the first panel. The table of losses by position has all of them.
 
-    A panel for each comparable set of records that has the baseline.
+    A panel for each state and scaling factor: the comparable set of records on the most texts that
+    has the baseline, and each set that has a method of a user's own.
 
     Raises:
         NotMeasured: there is no such set.
     """
-    shown = {
-        _title(rows, factor): rows
+    shown = [
+        (factor, rows)
         for factor in losses.measured_factors(results)
-        for rows in losses.sets(results, factor)
-        if _baseline(rows) and len(rows.rows) > 1
-    }
+        for rows in _shown(results, factor)
+    ]
     if not shown:
         raise results.lacks(
             f"losses by position of {BASELINE} and another method",
             "loss_by_position",
             "--method yarn",
         )
-    best = {title: best_rows(results, rows) for title, rows in shown.items()}
-    drawn = style.styles(row.setting for rows in best.values() for row in rows)
-    lines = -(-len(shown) // COLUMNS)
-    figure, grid = plt.subplots(lines, COLUMNS, figsize=(style.PAGE, 1.9 * lines), squeeze=False)
+    kinds = chosen(results, [rows for _, rows in shown])
+    drawn = style.styles(row.setting for _, rows in shown for row in rows.rows)
+    columns = min(COLUMNS, len(shown))
+    lines = -(-len(shown) // columns)
+    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.2 * lines + 0.6)
+    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
     for axes in grid.ravel()[len(shown) :]:
         axes.set_axis_off()
-    for axes, (title, rows) in zip(grid.ravel(), shown.items()):
-        _panel(axes, best[title], _baseline(rows), drawn, results.context_length)
-        axes.set_title(title, loc="left")
+    for axes, (factor, rows) in zip(grid.ravel(), shown):
+        own = [row for row in _methods(results, rows) if _kind(row.setting) in kinds]
+        axes.set_title(_title(rows, factor), loc="left")
+        _panel(axes, own, rows.find(rope.BASELINE, {}), drawn, results.context_length)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"loss minus {BASELINE}'s\n(nats per token)")
+    style.note(
+        figure,
+        f"Below zero: less loss than {BASELINE}, which is better. Lines: means over texts. "
+        "Bands: 95 % intervals of the difference, where there are five texts or more. Off the "
+        "scale: means over positions. Right of L: positions that pre-training never saw.",
+    )
     return figure
 
 
-def best_rows(results: Results, rows: Comparison) -> list[Row]:
-    """The five settings of the least loss beyond L, the least first, and then a user's own methods;
-    without ablations and what was learned."""
-    by_loss = sorted(learned.methods(results, rows), key=lambda row: losses.level(row).mean)
+def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
+    """The kinds of settings that are drawn, at most MOST: the paper's method, the baseline, a
+    user's own, then those of the least loss beyond L in the first set."""
     users = own_methods(results)
-    return by_loss[:BEST] + [row for row in by_loss[BEST:] if row.setting.method in users]
+    listed = [_methods(results, rows) for rows in shown]
+    by_loss = sorted(listed[0], key=lambda row: losses.level(row).mean)
+    by_loss += [row for rows in listed[1:] for row in rows]
+    first = [(rope.BASELINE, False), PAPERS, (rope.PROPOSED, False)]
+    first += [(name, False) for name in users]
+    there = {_kind(row.setting) for rows in listed for row in rows}
+    kinds = [kind for kind in first if kind in there] + [_kind(row.setting) for row in by_loss]
+    return list(dict.fromkeys(kinds))[: style.MOST]
 
 
-def _baseline(rows: Comparison) -> Row | None:
-    return rows.find(rope.BASELINE, {})
+def _shown(results: Results, factor: float) -> list[Comparison]:
+    """Of each state the set on the most texts, and those of a user's own methods."""
+    users = own_methods(results)
+    sets = [
+        rows
+        for rows in losses.sets(results, factor)
+        if rows.find(rope.BASELINE, {}) and len(rows.rows) > 1
+    ]
+    most: dict[bool, Comparison] = {}
+    for rows in sorted(sets, key=_texts):
+        most[rows.rows[0].trained] = rows
+    return [
+        rows
+        for rows in sets
+        if rows in most.values() or any(row.setting.method in users for row in rows.rows)
+    ]
+
+
+def _methods(results: Results, rows: Comparison) -> list[Row]:
+    """The rows without ablations, options, and what was learned."""
+    return [row for row in learned.methods(results, rows, variants=False) if _kind(row.setting)]
+
+
+def _kind(setting: Setting) -> Kind | None:
+    """What a setting has in common with those at other factors; None of one with other options."""
+    if not setting.plain("n_hat") or setting.last:
+        return None
+    return setting.method, setting.option("n_hat") is not None
+
+
+def _texts(rows: Comparison) -> int:
+    return len({*losses.texts(rows.first)})
 
 
 def _title(rows: Comparison, factor: float) -> str:
     state = "fine-tuned" if rows.rows[0].trained else "without training"
-    texts = len({*losses.texts(rows.first)})
-    return f"{state}, s = {factor:g}, {counted(texts, 'text')}"
+    return f"{state}, s = {factor:g}, {counted(_texts(rows), 'text')}"
 
 
 def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_length: int) -> None:
-    _, reference = losses.curve(baseline.first)
+    position, _ = losses.curve(baseline.first)
+    position = position / 1024
+    gaps = {row: losses.gaps_by_position(row, baseline) for row in rows}
+    means = {row: float(np.mean([gap.mean for gap in of])) for row, of in gaps.items()}
+    papers = [abs(means[row]) for row in rows if _kind(row.setting) == PAPERS]
+    edge = max(curves.axis_end(means.values()), *papers, 0)
+    far = [row for row in rows if abs(means[row]) > edge]
     ends = {}
     colours = {}
-    for row in rows:
-        position, loss = losses.curve(row.first)
-        values = loss - reference
+    for row in (row for row in rows if row not in far):
         name = row.setting.name
-        axes.plot(position / 1024, values, label=name, **style.line(drawn[row.setting]))
-        ends[name] = (position[-1] / 1024, values[-1])
-        colours[name] = drawn[row.setting][0]
+        colours[name], _ = drawn[row.setting]
+        _curve(axes, position, gaps[row], name, drawn[row.setting])
+        ends[name] = (position[-1], gaps[row][-1].mean)
+    numbers = [f"{row.setting.name} {number(means[row], 2, sign=True)}" for row in far]
+    curves.off_scale(axes, numbers)
     axes.axhline(0, color="black", linewidth=0.4)
-    curves.compress(axes)  # a method that learned little strays far
-    length = (position[-1] + position[0]) / 1024
+    length = position[-1] + position[0]
     style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("position (1024 tokens)")
     step = 2 ** max(round(np.log2(length / 4)), -3)
     axes.set_xticks(np.arange(0, length + step / 2, step))
     axes.set_xlim(0, length)
     curves.name_curves(axes, ends, colours)
+
+
+def _curve(
+    axes: Axes, position: np.ndarray, gaps: list[Score], name: str, look: rope.Style
+) -> None:
+    axes.plot(position, [gap.mean for gap in gaps], label=name, **style.line(look))
+    if all(gap.low is not None for gap in gaps):
+        low, high = ([getattr(gap, end) for gap in gaps] for end in ("low", "high"))
+        axes.fill_between(position, low, high, color=look[0], alpha=0.12, linewidth=0)

@@ -15,18 +15,15 @@ from core import PROPOSED, rope
 from figures.beyond import curves
 from figures.kit import style
 
-MOST = 7  # lines that can be told apart
 COLUMNS = 2
 
 
 def needles(results: Results) -> Figure:
-    """Keys hidden in books: what each costs, by how far it lies before the question.
+    """Keys hidden in books: what each costs, by its distance.
 
-    Beyond the paper. Each mark is the mean over books of −log of the probability of a key's digits:
-    lower is better, and the dashed line is a blind guess among all numbers of five digits. Right of
-    the dotted line a key lies more than L tokens before the question, farther than in any text of
-    pre-training. “Last” reads the last L tokens alone and can only guess beyond. What costs more
-    than a guess says another number. The table of keys has all settings, with intervals.
+    Beyond the paper. “Last” reads the last L tokens alone and can only guess beyond. What costs
+    more than a guess says another number. At most seven settings are drawn; the table of keys has
+    all, with intervals.
 
     A panel for each set of records that can be compared, and none for one alone if there are more.
 
@@ -44,7 +41,7 @@ def needles(results: Results) -> Figure:
     drawn = style.styles(row.setting for rows in chosen for row in rows)
     columns = min(COLUMNS, len(shown))
     lines = -(-len(shown) // columns)
-    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.4 * lines)
+    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.4 * lines + 0.5)
     figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
     for axes in grid.ravel()[len(shown) :]:
         axes.set_axis_off()
@@ -53,7 +50,12 @@ def needles(results: Results) -> Figure:
         axes.set_title(_title(compared, factor), loc="left")
     for axes in grid[:, 0]:
         axes.set_ylabel("nats a key (less is better)")
-    figure.suptitle(results.title, fontsize=8)
+    style.note(
+        figure,
+        "A mark: −log of the probability of a key's five digits, mean over texts. Dashed: a blind "
+        "guess among all numbers of five digits. Right of L a key is farther than in any text of "
+        "pre-training.",
+    )
     return figure
 
 
@@ -67,7 +69,9 @@ def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
     found += [row for row in rows.rows if row.setting.last]
     by_nats = sorted(rows.rows, key=lambda row: keys.by_distance(row.first).mean())
     wanted = {row.setting: row for row in (*found, *by_nats) if row}
-    return [wanted[setting] for setting in sorted([*wanted][:MOST], key=lambda one: one.order)]
+    return [
+        wanted[setting] for setting in sorted([*wanted][: style.MOST], key=lambda one: one.order)
+    ]
 
 
 def _title(rows: Comparison, factor: float) -> str:

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
+from analysis.comparison import own_methods
 from analysis.results import Results
-from analysis.scores import counted
-from analysis.settings import seed_count
+from analysis.scores import counted, number
+from analysis.settings import Setting, seed_count
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
@@ -22,12 +23,11 @@ BASELINE = rope.METHODS[rope.BASELINE].title
 def training_loss(results: Results) -> Figure:
     """Training loss of each fine-tune minus YaRN's, step by step.
 
-    Beyond the paper, at the base model's own learning rate. Both models read the same sequences of
-    L' tokens in the same order; above zero is more loss than YaRN. A thin line is one seed. A thick
-    one is the mean over all seeds in each quarter of the steps, with bars of two standard errors
-    over steps. The axis is logarithmic from 0.1 on.
+    Beyond the paper, at the base model's own learning rate. A fine-tune and YaRN's read the same
+    sequences of L' tokens in the same order.
 
-    A panel for each scaling factor and number of sequences a step.
+    A panel for each scaling factor and number of sequences a step, of at most MOST settings, a
+    user's own first.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
@@ -38,11 +38,16 @@ def training_loss(results: Results) -> Figure:
             panels.setdefault((gap.setting.factor, gap.batch), []).append(gap)
     if not panels:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
-    size = (style.PAGE, 2.2) if len(panels) > 1 else (3.4, 2.2)
+    size = (style.PAGE, 2.8) if len(panels) > 1 else (3.4, 3.0)
     figure, grid = plt.subplots(1, len(panels), figsize=size, squeeze=False)
     for axes, key in zip(grid[0], sorted(panels)):
-        _draw(axes, panels[key])
+        _draw(axes, _by_setting(panels[key], own_methods(results)))
     grid[0][0].set_ylabel(f"training loss minus {BASELINE}'s\n(nats per token)")
+    style.note(
+        figure,
+        f"Above zero: more loss than {BASELINE}, which is worse. Thin line: a seed. Thick line: "
+        "mean over seeds in each quarter of the steps. Bar: two standard errors over steps.",
+    )
     return figure
 
 
@@ -52,28 +57,43 @@ def _listed(gap: Gap, results: Results) -> bool:
     return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
 
 
-def _draw(axes: Axes, gaps: list[Gap]) -> None:
-    settings = list(dict.fromkeys(gap.setting for gap in gaps))
-    styles = style.styles(settings)
+def _by_setting(gaps: list[Gap], users: list[str]) -> dict[Setting, list[Gap]]:
+    """The fine-tunes of each setting, at most MOST settings, a user's own first."""
+    of: dict[Setting, list[Gap]] = {}
+    for gap in sorted(gaps, key=lambda gap: gap.setting.method not in users):
+        of.setdefault(gap.setting, []).append(gap)
+    return dict(list(of.items())[: style.MOST])
+
+
+def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
+    runs = {setting: np.array([gap.by_step for gap in of]) for setting, of in by_setting.items()}
+    edge = curves.axis_end(of.mean() for of in runs.values())
+    far = [setting for setting, of in runs.items() if abs(of.mean()) > edge]
+    looks = style.styles(by_setting)
     ends = {}
     colours = {}
-    most = 0
-    for setting in settings:
-        runs = np.array([gap.by_step for gap in gaps if gap.setting == setting])
-        most = max(most, len(runs))
-        line = style.line(styles[setting])
-        steps = np.arange(1, runs.shape[1] + 1)
-        axes.plot(steps, runs.T, **line | {"linewidth": 0.4, "alpha": 0.6})
-        quarters = training.quarters(runs.mean(axis=0))
+    for setting in (setting for setting in runs if setting not in far):
+        steps = np.arange(1, runs[setting].shape[1] + 1)
+        line = style.line(looks[setting])
+        axes.plot(steps, runs[setting].T, **line | {"linewidth": 0.4, "alpha": 0.6})
+        quarters = training.quarters(runs[setting].mean(axis=0))
         middles = [part.mean() for part in np.split(steps, training.QUARTERS)]
         bars = [2 * quarter.error for quarter in quarters]
         axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
         ends[setting.name] = steps[-1], quarters[-1].mean
-        colours[setting.name] = styles[setting][0]
+        colours[setting.name], _ = looks[setting]
     axes.axhline(0, color="black", linewidth=0.4)
-    sequences = counted(gaps[0].batch, "sequence")
+    first = next(iter(by_setting.values()))[0]
+    most = max(map(len, runs.values()))
+    sequences = counted(first.batch, "sequence")
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
-    axes.set_title(f"s = {gaps[0].setting.factor:g}, {sequences} a step, {seeds}", loc="left")
+    axes.set_title(f"s = {first.setting.factor:g}, {sequences} a step, {seeds}", loc="left")
+    curves.off_scale(axes, [f"{setting.name} {_course(runs[setting])}" for setting in far])
     axes.set_xlabel("step")
-    curves.compress(axes)
     curves.name_curves(axes, ends, colours)
+
+
+def _course(runs: np.ndarray) -> str:
+    """The mean of the first quarter of the steps, and that of the last."""
+    first, *_, last = training.quarters(runs.mean(axis=0))
+    return f"{number(first.mean, 2, sign=True)} → {number(last.mean, 2, sign=True)}"

@@ -1,7 +1,5 @@
 """README's methods side by side."""
 
-from collections.abc import Iterable
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,10 +11,12 @@ from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, compared, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import Setting
+from analysis.settings import Setting, extended_length, tokens
 from core import rope
+from figures.beyond import curves
+from figures.kit import style
 
-TITLES = {WITHIN: "within its context", BEYOND: "beyond its context"}
+SIDES = (WITHIN, BEYOND)
 BASELINE = rope.METHODS[rope.BASELINE].title
 OWN = rope.METHODS[rope.PROPOSED].title
 # the paper's method; others
@@ -24,17 +24,15 @@ ORANGE = "#D55E00"
 BLUE = "#0072B2"
 MARKS = {"untrained": "o", "fine-tuned": "D"}
 
-Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by a key of TITLES
+Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by one of SIDES
 
 
 def within_and_beyond(results: Results) -> Figure:
     """Loss of each method minus YaRN's, within the context length and beyond it.
 
-    Beyond the paper, at the least factor. Untrained methods are compared with untrained YaRN, and
-    fine-tuned ones with fine-tuned YaRN, on the same texts. A small point is a text, a large mark
-    the mean over texts with its 95 % interval; left of zero is less loss than YaRN. A text or a
-    mean that lies further off stands at the edge, a mean with its number. What a method loses in
-    both columns alike it loses everywhere, not by extending.
+    Beyond the paper. Untrained methods are compared with untrained YaRN, and fine-tuned ones with
+    fine-tuned YaRN, on the same texts. What a method loses in both columns alike it loses
+    everywhere, not by extending.
 
     A line for each method of README's table, at the least factor that has two of them.
 
@@ -49,7 +47,7 @@ def within_and_beyond(results: Results) -> Figure:
         gaps = _gaps(untrained, shown)
         if len(gaps) > 1:
             fine_tuned = _gaps(_fine_tuned(results, factor, untrained), shown)
-            return _figure({"untrained": gaps, "fine-tuned": fine_tuned})
+            return _figure({"untrained": gaps, "fine-tuned": fine_tuned}, _titles(results, factor))
     raise results.lacks(
         f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
     )
@@ -65,11 +63,6 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
     shown += [(name, {}) for name in own_methods(results)]
     shown += [(rope.TIME_REFERENCE, {}), (rope.ORIGINAL, {})]
     return {Setting(name, tuple(options.items())).name: (name, options) for name, options in shown}
-
-
-def axis_end(means: Iterable[float]) -> float:
-    """Where a linear axis ends so that half of the means other than 0 are in its inner half."""
-    return 2 * float(np.median([abs(mean) for mean in means if mean] or [0.01]))
 
 
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:
@@ -88,25 +81,36 @@ def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
         return {}
     found = {name: rows.find(method, options) for name, (method, options) in shown.items()}
     return {
-        name: {where: loss_by_position.gap(row, baseline, where) for where in TITLES}
+        name: {where: loss_by_position.gap(row, baseline, where) for where in SIDES}
         for name, row in found.items()
         if row
     }
 
 
-def _figure(by_state: dict[str, Gaps]) -> Figure:
+def _titles(results: Results, factor: float) -> dict[str, str]:
+    """What the columns show, by SIDES."""
+    length = tokens(results.context_length)
+    longer = tokens(extended_length(results, factor))
+    return {
+        WITHIN: f"within L (the first {length} tokens)",
+        BEYOND: f"beyond L ({length} to {longer} tokens, s = {factor:g})",
+    }
+
+
+def _figure(by_state: dict[str, Gaps], titles: dict[str, str]) -> Figure:
     """Two columns, the untrained mark of a line above its fine-tuned one."""
     names = list(by_state["untrained"])
     states = [state for state, gaps in by_state.items() if gaps]
     scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
-    edge = axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
+    edge = curves.axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
     near = [score for score in scores if abs(score.mean) <= edge and score.low is not None]
     edge = max([edge, *(max(-score.low, score.high) for score in near)])  # no interval is cut
     least = min(min(*score.texts, score.low or 0) for score in scores)
-    height = 0.9 + (0.1 + 0.12 * len(states)) * len(names)
-    figure, columns = plt.subplots(1, 2, figsize=(5.6, height), sharex=True, sharey=True)
-    for axes, (where, title) in zip(columns, TITLES.items()):
+    height = 1.5 + (0.1 + 0.12 * len(states)) * len(names)
+    figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, height), sharex=True, sharey=True)
+    for axes, (where, title) in zip(columns, titles.items()):
         axes.set_title(title)
+        axes.set_xlabel(f"loss minus {BASELINE}'s (nats per token)")
         axes.axvline(0, color="black", linewidth=0.6)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter("{x:g}")
@@ -120,11 +124,16 @@ def _figure(by_state: dict[str, Gaps]) -> Figure:
     columns[0].set_xlim(max(least, -edge) - 0.05 * edge, 1.05 * edge)
     columns[0].set_ylim(len(names) - 0.5, -0.5)
     columns[0].set_yticks(range(len(names)), names)
-    figure.supxlabel(f"loss minus {BASELINE}'s (nats per token)", fontsize=8)
     colours = {f"{OWN}, the paper's method": ORANGE, "other methods": BLUE}
     legend = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
     legend += [_mark(state, "black", label=state, linestyle="none") for state in states]
     figure.legend(handles=legend, loc="outside upper center", ncols=len(legend))
+    style.note(
+        figure,
+        f"Left of zero: less loss than {BASELINE}, which is better. Large marks: means over "
+        "texts, with 95 % intervals. Small dots: texts. Triangles at the edge: further off; texts "
+        "(filled), or the mean that is printed (hollow).",
+    )
     return figure
 
 
@@ -147,8 +156,12 @@ def _draw(axes: Axes, line: float, score: Score, edge: float, colour: str, state
             color=colour,
         )
         return
-    texts = np.clip(score.texts, -edge, edge)
-    axes.scatter(texts, [line] * len(texts), s=8, alpha=0.35, color=colour, linewidths=0)
+    texts = np.array(score.texts)
+    near = texts[abs(texts) <= edge]
+    axes.scatter(near, [line] * len(near), s=8, alpha=0.35, color=colour, linewidths=0)
+    for marker, end, off in ((">", edge, texts > edge), ("<", -edge, texts < -edge)):
+        if off.any():
+            axes.scatter([1.03 * end], [line], s=14, marker=marker, color=colour, linewidths=0)
     if score.low is not None:
         axes.plot([score.low, score.high], [line, line], color="black", linewidth=1)
     axes.add_line(_mark(state, colour, [score.mean], [line]))

@@ -32,7 +32,7 @@ def draw(name: str, measured: Results) -> drawing.Drawn:
 
 
 def figure(name: str, measured: Results) -> Figure:
-    """A figure of a model.
+    """A figure of a model, which says of which model it is and what it shows.
 
     Raises:
         NotMeasured: no record of what it shows.
@@ -40,6 +40,8 @@ def figure(name: str, measured: Results) -> Figure:
     """
     style.use()
     drawn = drawing.function("figures", name)(measured)
+    title, _ = drawing.caption(name)
+    style.title(drawn, f"{measured.title}: {style.plain_title(title)}")
     if measured.is_quick:
         drawn.text(0.99, 0.01, "a sketch", ha="right", va="bottom", color="#BB0000")
     return drawn
@@ -55,36 +57,39 @@ def save(figure: Figure, path: Path) -> list[Path]:
         both files.
     """
     if layout := figure.get_layout_engine():
+        figure.dpi = DPI  # names take other room at another resolution
         layout.execute(figure)
-        figure.dpi = DPI
-        layout.execute(figure)  # again: names take other room at another resolution
     png, pdf = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "pdf"))
-    picture = _drawn(figure, "png")
-    if not (pdf.is_file() and png.is_file() and is_same(picture, png.read_bytes())):
-        files.write(pdf, _drawn(figure, "pdf"))
-        files.write(png, picture)  # last: where it is the same, so is the other
+    with pyplot.rc_context({"figure.constrained_layout.use": False}):  # it has been laid out
+        figure.set_layout_engine(None)
+        figure.canvas.draw()
+        picture = np.asarray(figure.canvas.buffer_rgba())
+        if not (pdf.is_file() and png.is_file() and is_same(picture, png.read_bytes())):
+            files.write(pdf, _file(figure, "pdf"))
+            files.write(png, _file(figure, "png"))  # last: where it is the same, so is the other
     pyplot.close(figure)
     return [pdf, png]
 
 
-def _drawn(figure: Figure, suffix: str) -> bytes:
+def _file(figure: Figure, suffix: str) -> bytes:
     drawn = io.BytesIO()
-    with pyplot.rc_context({"figure.constrained_layout.use": False}):  # it has been laid out
-        figure.set_layout_engine(None)
-        figure.savefig(drawn, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
+    figure.savefig(drawn, format=suffix, dpi=DPI, metadata=_METADATA[suffix])
     return drawn.getvalue()
 
 
-def is_same(picture: bytes, there: bytes) -> bool:
-    """Whether two PNG files show the same to the eye; what cannot be decoded shows nothing."""
+def is_same(picture: np.ndarray, there: bytes) -> bool:
+    """Whether a picture, as :func:`pixels`, and a PNG file show the same to the eye; a file that
+    cannot be decoded shows nothing."""
     try:
-        before = _pixels(there)
+        before = pixels(there)
     except (OSError, SyntaxError, ValueError):  # what a broken file raises, by where it breaks
         return False
-    now = _pixels(picture)
-    return now.shape == before.shape and int(np.abs(now - before).max()) <= SAME
+    if picture.shape != before.shape:
+        return False
+    apart = np.maximum(picture, before) - np.minimum(picture, before)  # uint8 has no sign
+    return int(apart.max()) <= SAME
 
 
-def _pixels(png: bytes) -> np.ndarray:
-    """Integers from 0 to 255, [rows, columns, channels]."""
-    return np.asarray(Image.open(io.BytesIO(png)).convert("RGBA")).astype(np.int16)
+def pixels(png: bytes) -> np.ndarray:
+    """uint8 [rows, columns, channels] of a PNG file."""
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGBA"))

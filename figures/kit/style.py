@@ -1,7 +1,9 @@
-"""What every figure shares: sizes, type, and how a setting is drawn."""
+"""What every figure shares: sizes, type, its title and its note, and how a setting is drawn."""
 
 import itertools
-from collections.abc import Iterable
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -9,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
 
 from analysis.settings import Setting
 from core import rope
@@ -16,6 +19,7 @@ from core import rope
 # widths in inches of a column and of a page of a two-column paper
 COLUMN = 3.3
 PAGE = 6.9
+MOST = 7  # lines of a panel that can be told apart
 
 # For what a registration leaves out: colours and dashes unlike those that are registered.
 _COLOURS = ("#AA4499", "#6699CC", "#88AA55", "#AA7700", "#DD7788")
@@ -63,6 +67,32 @@ def use() -> None:
     plt.style.use(Path(__file__).parent.parent / "paper.mplstyle")
 
 
+def title(figure: Figure, text: str) -> None:
+    """Write what a figure shows above it, over its legend if it has one, unless it is titled."""
+    text = _filled(figure, text, characters=17)
+    legend = next(iter(figure.legends), None)
+    if legend is None and not figure.get_suptitle():
+        figure.suptitle(text, fontsize=8)
+    elif legend is not None and not legend.get_title().get_text():
+        legend.set_title(text, {"size": 8})
+
+
+def note(figure: Figure, text: str) -> None:
+    """Write below a figure what its marks are and which direction is better."""
+    figure.supxlabel(_filled(figure, text, characters=20), fontsize=6.5, color="#444444")
+
+
+def _filled(figure: Figure, text: str, characters: int) -> str:
+    """The text in lines as wide as the figure, so many characters an inch."""
+    return textwrap.fill(text, int(characters * figure.get_figwidth()))
+
+
+def plain_title(text: str) -> str:
+    """The title of a docstring without the number that the figure has in the paper."""
+    text = re.sub(r"^Figure \d+: ", "", text).rstrip(".")
+    return text[:1].upper() + text[1:]
+
+
 def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     """A dotted line at a position of the axis, named at its upper end."""
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
@@ -73,10 +103,28 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     )
 
 
-def one_legend(figure, panels: Iterable[Axes], columns: int) -> None:
+def one_legend(figure: FigureBase, panels: Iterable[Axes], columns: int) -> None:
     """One legend above the figure, each label once; a setting looks the same in each panel."""
     handles = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
     }
     if handles:
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
+
+
+def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
+    """Where names stand along an axis so that none hides another, near to where they are wanted.
+
+    Args:
+        wanted: the middle of each, ascending.
+        sizes: how much room each takes.
+        most: where the last one ends at most.
+    """
+    places = list(wanted)
+    for index in range(1, len(places)):
+        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
+        places[index] = max(places[index], least)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], most - sizes[index] / 2)
+        most = places[index] - sizes[index] / 2
+    return places

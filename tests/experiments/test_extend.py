@@ -49,7 +49,12 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
         assert float(d_e) == pytest.approx(1e3 * extrapolation[i], abs=5e-5)
         assert choice == ("interpolate" if chosen[i] else "keep")
     average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
-    assert f"10^-3 nat): {average:.2f} (" in out and f"vllm serve {model} --hf-overrides" in out
+    assert f"10^-3 nat): {average:.2f} (" in out
+    # first what was written; how engines do without it, only where nothing was
+    assert lines[0].startswith(f"written: {tmp_path / 'out'}") and "vllm serve" not in out
+    _, printed, _ = call("extend --method dprope --n-hat 6 --model", model)
+    assert printed.splitlines()[0] == "dprope (n̂ = 6), s = 2"
+    assert f"vllm serve {model} --hf-overrides" in printed and "written" not in printed
     assert (
         json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
     )

@@ -1,4 +1,4 @@
-"""Loss by position: the best five settings of each set of texts, as differences from YaRN."""
+"""Loss by position: the same settings in each panel, as differences from YaRN."""
 
 import itertools
 
@@ -12,32 +12,43 @@ from figures.beyond.loss_by_position import loss_by_position
 from figures.kit import draw
 
 
-def test_panels_hold_the_recorded_differences_of_the_best_five():
+def test_panels_hold_the_recorded_differences_of_the_same_methods_with_intervals():
+    """Of the set on the most texts for each state and factor; what strays far is named above."""
     results = Results.of("smollm2")
-    length = results.context_length / 1024
     panels = [axes for axes in loss_by_position(results).axes if axes.lines]
     factors = losses.measured_factors(results)
     sets = [rows for factor in factors for rows in losses.sets(results, factor)]
-    sets = [rows for rows in sets if rows.find("yarn", {}) and len(rows.rows) > 1]
-    for axes, rows in zip(panels, sets, strict=True):
+    by_state = {}
+    for rows in sets:
+        if rows.find("yarn", {}):
+            state = rows.rows[0].trained, rows.rows[0].setting.factor
+            texts = len({*losses.texts(rows.first)})
+            by_state.setdefault(state, []).append((texts, rows))
+    names = set()
+    for axes, of_state in zip(panels, by_state.values(), strict=True):
+        texts, rows = max(of_state, key=lambda each: each[0])
+        assert f"{texts} text" in axes.get_title("left")
         curves = {line.get_label(): line for line in axes.lines if len(line.get_xdata()) > 2}
         looks = {(line.get_color(), line.get_linestyle()) for line in curves.values()}
-        assert len(looks) == len(curves) <= 5
-        assert any(list(line.get_xdata()) == [length] * 2 for line in axes.lines)
+        assert len(looks) == len(curves) <= 7
+        assert axes.get_yscale() == "linear"
         recorded = {
             row.setting.name: np.array([bucket["mean"] for bucket in row.first.scores["buckets"]])
             for row in rows.rows
         }
-        levels = {row.setting.name: losses.level(row).mean for row in rows.rows}
-        worst = max(levels[name] for name in curves)
-        others = {row.setting.name for row in rows.rows if not row.setting.options} - {*curves}
-        assert all(levels[name] >= worst for name in others)
         for name, line in curves.items():
-            assert line.get_ydata() == pytest.approx(recorded[name] - recorded["YaRN"])
+            assert line.get_ydata() == pytest.approx(recorded[name] - recorded["YaRN"], abs=1e-9)
+        assert len(axes.collections) == (len(curves) - 1 if texts >= 5 else 0)
+        names |= curves.keys()
+        far = " ".join(axes.get_title("left").split()).partition("off the scale: ")[2]
+        for name in ("PI", "DPRoPE (t = 0)"):
+            if name in recorded and name not in curves:
+                assert f"{name} +{(recorded[name] - recorded['YaRN']).mean():.2f}" in far
+    assert len(names) <= 7
 
 
 @pytest.mark.parametrize("model", ["tiny", "smollm2"])
-@pytest.mark.parametrize("name", ["loss_by_position", "training_loss"])
+@pytest.mark.parametrize("name", ["loss_by_position", "needles", "training_loss"])
 def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
     figure = draw.figure(name, Results.of(model))
     figure.draw_without_rendering()

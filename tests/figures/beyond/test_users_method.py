@@ -8,10 +8,16 @@ from core import rope
 from figures import passkey
 from figures.beyond.loss_by_position import loss_by_position
 from figures.beyond.within_and_beyond import within_and_beyond
+from figures.disturbance import disturbance
 from figures.kit import draw
 from records import RESULTS, content_hash, identity
 
 LOSSES = "beyond/loss_by_position"
+
+
+def unbroken(axes):
+    """A panel's title in one line."""
+    return " ".join(axes.get_title("left").split())
 
 
 def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
@@ -27,15 +33,17 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
         record = json.loads((folder / f"{name}.json").read_text())
         record["run"]["method"] = "mine"
         record["identity"] = identity(**record["run"])
-        for bucket in record["scores"].get("buckets", ()):
-            bucket["mean"] += 1
+        for book, losses in record["scores"].get("blocks", {}).items():
+            record["scores"]["blocks"][book] = [loss + 1 for loss in losses]
         text = json.dumps(record | {"sha256": content_hash(record)})
         (folder / f"{name.replace('yarn', 'mine')}.json").write_text(text)
     results = Results.of("tiny", tmp_path / "results")
     panel = {axes.get_title("left"): axes for axes in passkey.passkey(results).axes}
     assert "Mine" in panel["without training, s = 2"].get_legend_handles_labels()[1]
-    curves = [line for axes in loss_by_position(results).axes for line in axes.lines]
-    assert "Mine" in {line.get_label() for line in curves}
+    panels = loss_by_position(results).axes
+    assert "Mine +1.00" in unbroken(panels[0]).partition("off the scale: ")[2]
+    lines = disturbance(results).axes[0].get_legend_handles_labels()[1]
+    assert lines == ["DPRoPE (t = 0)", "PI", "YaRN", "Mine"]
     names = within_and_beyond(results).axes[0].get_yticklabels()
     assert "Mine" in {name.get_text() for name in names}
     for parent, sketched in (("whole/results", False), ("a-quick/results", True)):
