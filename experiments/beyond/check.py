@@ -29,6 +29,7 @@ from tqdm import tqdm
 from core import rope
 from core.discovery import later
 from core.errors import InputError
+from core.setting import Setting
 from eval import Request, special_tokens
 from experiments import base_models
 from experiments.kit import command_line, texts
@@ -371,7 +372,7 @@ def mistakes(geometry: RopeGeometry, extended: Extended) -> dict[str, tuple[Rope
     if method is None or rope.named_files(method, options):
         return found  # its frequencies are not known here
     right = rope.scale(geometry, method, s, **options)
-    name = command_line.in_words(method, options)
+    name = Setting.make(method, options).name
     plain = replace(right, attention_factor=geometry.attention_factor, stock=None)
     found[f"{name} without its attention factor"] = (plain, s)
     if right.stock:  # engines compute it themselves, from a length that may be stated wrongly
@@ -390,7 +391,7 @@ def _same(one: RopeScaling, other: RopeScaling) -> bool:
 
 def in_words(found: dict) -> str:
     """A comparison as text for a terminal."""
-    setting = command_line.in_words(found["method"] or "as it is", found["options"])
+    setting = Setting.make(found["method"], found["options"]).name
     lines = [
         f"{found['served']} by {found['server']} ({found['fingerprint'] or 'no version stated'}), "
         f"{found['model']} by transformers in float32",

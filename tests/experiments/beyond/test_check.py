@@ -142,10 +142,10 @@ def test_differences_are_those_of_the_losses(call, places):
 WRONG = {
     "the model without scaling": lambda places: scaled(places, "original"),
     "pi at s = 4": lambda places: scaled(places, "pi"),
-    "yarn at s = 2": lambda places: scaled(places, factor=2),
-    "yarn at s = 8": lambda places: scaled(places, factor=8),
-    "yarn without its attention factor": without_attention_factor,
-    "yarn as if L' were the original length": of_another_length,
+    "YaRN at s = 2": lambda places: scaled(places, factor=2),
+    "YaRN at s = 8": lambda places: scaled(places, factor=8),
+    "YaRN without its attention factor": without_attention_factor,
+    "YaRN as if L' were the original length": of_another_length,
 }
 
 
