@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -77,8 +77,11 @@ def load(
             members = {
                 key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)
             }
+        splits = {key: _splits(tables, name, key) for key in members}
+        for key in members:
+            _check_examples(splits[key], key, shots)
         group = [
-            {"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
+            {"task": task, "num_fewshot": shots, "custom_dataset": lambda of=splits[key], **_: of}
             for key, task in members.items()
         ]
         loaded = manager.load({"group": name, "task": group})["tasks"]
@@ -97,7 +100,7 @@ def documents(
     Raises:
         InputError: as :func:`load`.
     """
-    keys = [key for key, _, _ in _rows(load(name, data))]
+    keys = [key for key, _, _ in _rows(load(name, data, shots=0))]
     if limit is None or limit >= len(keys):
         return keys
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
@@ -226,15 +229,25 @@ def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     return table
 
 
-def _source(tables: Tables, name: str, key: str) -> Callable[..., dict[str, Dataset]]:
-    """What lm-eval calls to read the splits of a task: the whole benchmark, or of one subject."""
+def _check_examples(splits: dict[str, Dataset], key: str, shots: int) -> None:
+    """Refuse fewer examples than a prompt is to have."""
+    split, examples = next(iter(splits.items()))
+    if len(examples) < shots:
+        raise InputError(
+            f"{key} has {len(examples)} examples in its split {split}, and a prompt takes {shots}; "
+            f"give more, or --shots {len(examples)}."
+        )
+
+
+def _splits(tables: Tables, name: str, key: str) -> dict[str, Dataset]:
+    """The splits of a task: the whole benchmark, or of one subject."""
     if key != name:
         of_subject = pyarrow.compute.field("subject") == key.removeprefix(f"{name}/")
         tables = {split: table.filter(of_subject) for split, table in tables.items()}
     splits = {split: Dataset(table) for split, table in tables.items()}
     # lm-eval opens HellaSwag's training split even when no example is taken from it.
     splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))
-    return lambda **_: splits
+    return splits
 
 
 def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:
@@ -275,6 +288,8 @@ def _unlike(what: str) -> Iterator[None]:
     """Inside the context, whatever lm-eval raises of a file's content becomes one sentence."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:
         reason = f"{type(error).__name__}: {in_one_line(error)}"
         raise InputError(

@@ -149,6 +149,7 @@ class FineTune(Command):
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
+            self.base.check_trainable()
             processes.start(records.program(self.name))
             try:
                 train(self, output, training)

@@ -9,14 +9,17 @@ import os
 import shutil
 import textwrap
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import accelerate  # noqa: F401  (without it, from_pretrained builds no model on the meta device)
 import safetensors
 import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
-from transformers.modeling_utils import load_state_dict
+from transformers.integrations import deepspeed
+from transformers.modeling_utils import load_state_dict, remove_tied_weights_from_state_dict
 from transformers.utils import (
     SAFE_WEIGHTS_INDEX_NAME,
     SAFE_WEIGHTS_NAME,
@@ -67,6 +70,9 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
 
     The weights are those that ``from_pretrained`` would open; :func:`check_fit` looks at them.
 
+    Warns:
+        UserWarning: they are quantised, and whether they fit only their loader knows.
+
     Raises:
         InputError: the directory, a readable configuration or its context length is missing, the
             model's class is code of the checkpoint's own, or the weights are incomplete, another
@@ -86,6 +92,12 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
         _check_file(source / file, source)
     model = skeleton(config)
     check_fit(source, model)
+    if getattr(config, "quantization_config", None):
+        warnings.warn(
+            f"the weights in {source} are quantised, so whether all of them are there and fit is "
+            "not looked at; their own loader tells, when it loads the export",
+            stacklevel=3,
+        )
     return config, model
 
 
@@ -93,8 +105,8 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     """Refuse a checkpoint whose weights are not those that the class of a model has by its
     configuration.
 
-    Names and shapes are read, and the values of what is tied and stands in the files twice. Those
-    of quantised weights only their loader knows.
+    Names and shapes are read, and the values of what is tied and stands in the files twice. Of
+    quantised weights only their loader knows the names: nothing is missing or unexpected of them.
 
     Args:
         source: the directory of the checkpoint; if it has no weights, nothing is refused.
@@ -109,14 +121,22 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     for file, of_file in weights(source).items():
         held |= of_file
         homes |= dict.fromkeys(of_file, source / file)
-    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
-    shapes = {model.get_parameter(name).shape for name in tied}
-    alike = [name for name, tensor in held.items() if tensor.shape in shapes]
-    compared = tied if len(alike) > 1 else set()
-    if compared:
-        held |= {name: _value(homes[name], name) for name in alike}
-    if held and (wrong := _misfits(model, held, compared)):
+    if held and (wrong := unfit(model, held, lambda name: _value(homes[name], name))):
         raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+
+
+def check_held(model: PreTrainedModel) -> None:
+    """As :func:`check_fit`, of a model in memory and what would be written of it."""
+    config = copying.copy(model.config)
+    config.architectures = [type(model).__name__]
+    held = remove_tied_weights_from_state_dict(model.state_dict(), model)
+    without = {name: tensor.to("meta") for name, tensor in held.items()}
+    if wrong := unfit(skeleton(config, rotates=False), without, lambda name: held[name].cpu()):
+        raise InputError(
+            f"{type(model).__name__} is not what its configuration describes ({wrong}), which a "
+            "load would lose; merge an adapter first (merge_and_unload), and tie or resize "
+            "weights in the configuration too."
+        )
 
 
 def _value(file: Path, name: str) -> torch.Tensor:
@@ -234,6 +254,15 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
     return found
 
 
+def has_weights(source: Path) -> bool:
+    """Whether all files of weights that a loader opens are there: of the hub's cache, some may
+    still be missing."""
+    try:
+        return bool(weights(source))
+    except InputError:
+        return False
+
+
 def check_weights(source: Path) -> None:
     """Refuse a checkpoint that has no weights but an adapter's, or none."""
     if (source / "adapter_config.json").is_file():
@@ -297,15 +326,25 @@ def header(file: Path) -> dict[str, torch.Tensor]:
     return held
 
 
-def _misfits(
-    model: PreTrainedModel, tensors: dict[str, torch.Tensor], compared: set[str]
+def unfit(
+    model: PreTrainedModel,
+    tensors: dict[str, torch.Tensor],
+    value: Callable[[str], torch.Tensor],
 ) -> str | None:
-    """What transformers, which knows older names of weights, cannot make of a model with these
-    tensors; or None.
+    """What of these tensors transformers, which knows older names, cannot make of a model, in
+    words; or None.
 
     Args:
-        compared: weights of the model, of whose shapes all tensors have their values.
+        model: built from its configuration; it needs no weights.
+        tensors: by name; their values are not read.
+        value: reads the values of one, on the CPU.
     """
+    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
+    shapes = {model.get_parameter(name).shape for name in tied}
+    alike = [name for name, tensor in tensors.items() if tensor.shape in shapes]
+    compared = tied if len(alike) > 1 else set()
+    if compared:
+        tensors = tensors | {name: value(name) for name in alike}
     config = copying.deepcopy(model.config)
     quantised = getattr(config, "quantization_config", None)
     config.quantization_config = None
@@ -313,21 +352,25 @@ def _misfits(
     logging.disable_progress_bar()
     logs.disable(logs.WARNING)  # of what is refused here, and of what lies on the meta device
     try:
-        loaded, info = type(model).from_pretrained(
-            None,
-            config=config,
-            state_dict=tensors,
-            device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-        )
+        with mock.patch.object(deepspeed, "_hf_deepspeed_config_weak_ref", None):  # all in one
+            loaded, info = type(model).from_pretrained(
+                None,
+                config=config,
+                state_dict=tensors,
+                device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )
     except Exception as error:  # a conversion of names may raise anything
         return in_one_line(error)
     finally:
         logs.disable(logs.NOTSET)
         if shown:
             logging.enable_progress_bar()
-    return misfit(loaded, {} if quantised else info)
+    if quantised:  # packed, under other names
+        adapted = [name for name in info["unexpected_keys"] if ".base_layer." in name]
+        info = {"unexpected_keys": adapted}
+    return misfit(loaded, info)
 
 
 def misfit(model: PreTrainedModel, info: dict) -> str | None:

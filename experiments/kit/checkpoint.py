@@ -22,7 +22,6 @@ import transformers
 from huggingface_hub import try_to_load_from_cache
 from transformers import (
     AutoConfig,
-    AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedConfig,
@@ -39,10 +38,10 @@ from core.extend import check_extension, extend
 from core.geometry import RopeGeometry
 from core.huggingface import attention as less_memory
 from core.huggingface import configuration, schema
-from core.huggingface.checkpoint import check_fit, check_weights, misfit, read_config
+from core.huggingface.checkpoint import check_fit, check_weights, has_weights, misfit, read_config
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
-from core.huggingface.rotation import skeleton
+from core.huggingface.rotation import model_class, skeleton
 from eval import hub, special_tokens
 from eval.generation import model_stops
 from experiments import base_models
@@ -62,7 +61,7 @@ transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, 
 
 HALF = ("bfloat16", "float16")
 # Weights in formats that are not used here.
-_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot", "consolidated*"]
 
 
 class Checkpoint:
@@ -164,6 +163,17 @@ class Checkpoint:
         if self.on_hub:
             hub.reach(self.source)
 
+    def check_trainable(self) -> None:
+        """Refuse, before any work, weights that no fine-tune can change, or that do not fit; of the
+        hub, they are downloaded for that."""
+        if getattr(self.config, "quantization_config", None):
+            raise InputError(
+                f"the weights of {self.name} are quantised, and training does not change those; "
+                "give the model before that."
+            )
+        if self.on_hub:
+            check_fit(self.snapshot(), skeleton(self.config, rotates=False))
+
     def snapshot(self) -> Path:
         """The directory of its checkpoint, of the hub's at the pinned commit if there is one;
         downloaded if needed."""
@@ -196,8 +206,9 @@ class Checkpoint:
                 f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
                 f"a model with RoPE."
             )
-        if not self.on_hub:  # of the hub's, files may still be missing here
-            check_fit(directory, skeleton(config, rotates=False))
+        model = skeleton(config, rotates=False)
+        if not self.on_hub or has_weights(directory):
+            check_fit(directory, model)
         return config
 
     def _directory(self) -> Path:
@@ -472,18 +483,14 @@ class Checkpoint:
         arguments = self.pin
         if self.gguf_file:  # unpack the quantised blocks into a plain dense model
             unpacked = transformers.GgufConfig(dequantize=True)
-            arguments = {
-                "gguf_file": self.gguf_file,
-                "quantization_config": unpacked,
-                "config": config,
-            }
+            arguments = {"gguf_file": self.gguf_file, "quantization_config": unpacked}
         elif not self.on_hub:
             check_weights(Path(self.source))
         try:
-            model, info = AutoModelForCausalLM.from_pretrained(
+            model, info = model_class(config).from_pretrained(
                 self.source,
+                config=config,
                 dtype=getattr(torch, dtype),
-                trust_remote_code=False,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below, with the tensor's name
                 **arguments,

@@ -204,6 +204,12 @@ def test_what_ends_an_answer(refused, model, content):
     assert "generation_config.json" in refused(PASSKEY, "--model", model)
 
 
+def test_quantised_weights_are_not_fine_tuned(refused, model):
+    edit(model / "config.json", quantization_config={"quant_method": "gptq"})
+    on = "--corpus books --steps 1 --output out --results results"
+    assert "quantised" in refused(f"finetune --method pi {on}", "--model", model)
+
+
 @pytest.mark.parametrize("sha256", [{}, {"tensors": "another"}])
 def test_training_json_of_other_weights(refused, model, sha256):
     fine_tuned(model)

@@ -334,6 +334,11 @@ BAD = {
         "1 unexpected, for example .*q_proj.bias",
     ),
     "the same, pickled": (pickled_with_a_bias, "1 unexpected, for example .*q_proj.bias"),
+    "no head": (rewritten(lambda tensors: tensors.pop("lm_head.weight")), "missing.*lm_head"),
+    "a composite model without a head": (
+        lambda source: edit(source, model_type="llava", architectures=["LlavaModel"]),
+        "no causal language model",
+    ),
     "a layer fewer": (lambda source: edit(source, num_hidden_layers=2), "missing"),
     "tied, and another head": (tied, "tie_word_embeddings"),
     "the same, in one pickle": (tied_and_pickled, "tie_word_embeddings"),
