@@ -42,6 +42,8 @@ disable_progress_bars()
 
 CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
 
+ANSWERS = 8  # to one document that are read side by side; changes memory, not scores
+
 
 def load(
     name: str, data: Path | None = None, shots: int | None = None
@@ -155,7 +157,6 @@ def evaluate(
     name: str,
     keys: Iterable[str],
     data: Path | None = None,
-    batch_size: int = 8,
     shots: int | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
@@ -171,8 +172,6 @@ def evaluate(
         name: a key of TASKS.
         keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
-        batch_size: how many answers to one document are read side by side; changes memory, not
-            scores.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt
@@ -185,7 +184,7 @@ def evaluate(
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices
     # would tie
     lm = SharedPrefixLM(
-        pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32"
+        pretrained=model, tokenizer=tokenizer, batch_size=ANSWERS, softmax_dtype="float32"
     )
     pending = _requests(_rows(load(name, data, shots)), set(keys))
     while chunk := list(islice(pending, CHUNK)):

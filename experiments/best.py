@@ -42,7 +42,7 @@ def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.best")
     base_models.add_argument(parser, required=True)
     wanted = "rank these methods alone (default: all that need no training)"
-    command_line.option(parser, "--method", str, "NAME", wanted, several=True)
+    command_line.list_option(parser, "--method", str, "NAME", wanted)
     command_line.add_factor_argument(parser)
     command_line.add_dtype_argument(parser)
     texts.add_arguments(parser)

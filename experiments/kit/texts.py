@@ -101,7 +101,7 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     plays = f"{verb} the first N of Shakespeare's {PLAYS} long texts"
     command_line.option(one, "--plays", command_line.count, "N", plays)
     own = f"{verb} these .txt or .parquet files, or those in these folders, instead"
-    command_line.option(one, "--texts", command_line.path, "PATH", own, several=True)
+    command_line.list_option(one, "--texts", command_line.path, "PATH", own)
     add_books_of(to)
     add_bos_argument(to)
 

@@ -91,10 +91,12 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     whole, samples = reference[name]
     keys = documents(name, data)
     assert len(keys) == SIZES[name]
-    first = evaluate(model, TOKENIZER, name, reversed(keys), data, batch_size=3)
+    monkeypatch.setattr(open_llm, "ANSWERS", 3)
+    first = evaluate(model, TOKENIZER, name, reversed(keys), data)
     rows = dict(next(first) for _ in range(3))  # killed in the second chunk
     assert list(rows) == keys[:3]
-    rows |= evaluate(model, TOKENIZER, name, keys[3:], data, batch_size=1)
+    monkeypatch.setattr(open_llm, "ANSWERS", 1)
+    rows |= evaluate(model, TOKENIZER, name, keys[3:], data)
     for key, sample in zip(keys, samples, strict=True):
         assert key.endswith(f"/{sample['doc_id']}")
         assert rows[key]["score"] == pytest.approx(sample[metric], abs=1e-5)
@@ -142,7 +144,7 @@ def test_what_requests_share_is_read_once(data, model, monkeypatch):
 
     monkeypatch.setattr(model, "forward", count)
     keys = [key for key in documents("mmlu", data) if "virology" in key]
-    rows = dict(evaluate(model, TOKENIZER, "mmlu", keys, data, batch_size=4))
+    rows = dict(evaluate(model, TOKENIZER, "mmlu", keys, data))
     lengths = [row["tokens"] for row in rows.values()]
     assert sum(read) < 2 * max(lengths) < sum(lengths)
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte

@@ -240,8 +240,11 @@ def test_training_json_of_other_weights(refused, model, sha256):
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
         (
             SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
-            "check that path",
+            "no space left on the disk",
         ),
+        (OSError(errno.EFBIG, "File too large"), "no space left on the disk"),
+        (RuntimeError("write(): fd 3 failed with File too large"), "no space left on the disk"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "no space left on the disk"),
     ],
 )
 def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):
