@@ -169,24 +169,40 @@ def read_config(source: Path) -> PreTrainedConfig:
 
 def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> None:
     """Refuse a config.json that states another number of rotated dimensions of a head than its
-    class turns: other programs turn as many as it states."""
+    class turns: other programs turn as many as it states, under any of the names that they read."""
     text = text_config(config)
-    parameters = getattr(text, "rope_parameters", None) or {}
-    stated = (content.get("text_config") or content).get("rotary_dim")
-    share = parameters.get("partial_rotary_factor") or 1
-    if not parameters or (share == 1 and not stated):
+    section = content.get("text_config") or content
+    parts = [section]
+    for place in ("rope_parameters", "rope_scaling"):
+        parts += _rope_parts(section.get(place) or {})
+    shares = {
+        key: part[key] for part in parts for key in schema.SHARES if part.get(key) is not None
+    }
+    stated = {"rotary_dim": section["rotary_dim"]} if section.get("rotary_dim") else {}
+    if not getattr(text, "rope_parameters", None) or not (shares or stated):
         return
-    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    wanted = stated or int(head_dim * share)
-    buffers = skeleton(config, rotates=False).get_decoder().named_buffers()
+    if shares:
+        head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+        stated |= {key: int(head_dim * share) for key, share in shares.items()}
+    plain = copying.deepcopy(config)
+    for part in _rope_parts(text_config(plain).rope_parameters):
+        part["rope_type"] = "default"  # others turn as stated, also where the class does not
+    buffers = skeleton(plain, rotates=False).get_decoder().named_buffers()
     turned = {2 * buffer.numel() for name, buffer in buffers if name.endswith("inv_freq")}
-    if turned and wanted + wanted % 2 not in turned:
-        raise InputError(
-            f"{source}/config.json states {wanted} rotated dimensions of a head "
-            f"({'rotary_dim' if stated else 'partial_rotary_factor'}), and the class of a "
-            f"{config.model_type!r} model turns {max(turned)}; other programs turn as stated, so "
-            "give another model."
-        )
+    for key, wanted in stated.items():
+        if turned and wanted + wanted % 2 not in turned:
+            raise InputError(
+                f"{source}/config.json states {wanted} rotated dimensions of a head ({key}), and "
+                f"the class of a {config.model_type!r} model turns {max(turned)}; other programs "
+                "turn as stated, so give another model."
+            )
+
+
+def _rope_parts(parameters: dict) -> list[dict]:
+    """RoPE parameters, and those of each type of layers; none of a type that turns all and lets
+    some stand still."""
+    parts = [parameters, *filter(None, map(parameters.get, schema.LAYERS))]
+    return [part for part in parts if part.get("rope_type") != "proportional"]
 
 
 def copy(source: Path, target: Path) -> None:
