@@ -118,12 +118,11 @@ def content_hashes(
     Args:
         name, keys, data, shots: as for :func:`evaluate`.
     """
-    rows = _rows(load(name, data, shots))
     content = {
         key: json.dumps(
             [requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str
         )
-        for key, _, requests in _requests(rows, set(keys))
+        for key, _, requests in _requests(load(name, data, shots), set(keys))
     }
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
@@ -143,7 +142,7 @@ def check(
     Raises:
         InputError: a document cannot be; the message names it.
     """
-    for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
+    for key, _, requests in _requests(load(name, data, shots), set(keys)):
         for request in requests:
             try:
                 SharedPrefixLM.check(tokenizer, *request.args)
@@ -186,7 +185,7 @@ def evaluate(
     lm = SharedPrefixLM(
         pretrained=model, tokenizer=tokenizer, batch_size=ANSWERS, softmax_dtype="float32"
     )
-    pending = _requests(_rows(load(name, data, shots)), set(keys))
+    pending = _requests(load(name, data, shots), set(keys))
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(
             lm.loglikelihood(
@@ -259,10 +258,10 @@ def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTas
 
 
 def _requests(
-    rows: list[tuple[str, ConfigurableTask, int]], wanted: set[str]
+    tasks: dict[str, ConfigurableTask], wanted: set[str]
 ) -> Iterator[tuple[str, ConfigurableTask, list]]:
     """(key, task, lm-eval's requests, one per answer) of the wanted documents."""
-    for key, task, row in rows:
+    for key, task, row in _rows(tasks):
         shots = task.config.num_fewshot
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
