@@ -18,9 +18,7 @@ its step without reading a text again.
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
+identities = later("experiments.kit.identity")
 torch = later("torch")
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
@@ -203,7 +202,7 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
     """
     what = {
         "source": content(wanted.source),
-        "tokenizer": fingerprint(tokenizer),
+        "tokenizer": identities.of_tokenizer(tokenizer),
         "length": wanted.length,
         "wanted": wanted.total,
         "seed": wanted.seed,
@@ -290,14 +289,3 @@ def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[i
         read = [book.text for book in group]
         ids = special_tokens.as_characters(tokenizer, read, titles)
         yield from zip(group, ids, strict=True)
-
-
-def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
-    """What identifies a tokeniser: the SHA-256 of its whole state."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    state = (
-        backend.to_str()
-        if backend is not None
-        else json.dumps(sorted(tokenizer.get_vocab().items()))
-    )
-    return hashlib.sha256(state.encode()).hexdigest()
