@@ -357,6 +357,21 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
             Checkpoint(str(source)).load()
 
 
+def test_whether_quantised_weights_fit_is_left_to_their_loader(source, tmp_path):
+    edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
+    packed = rewritten(lambda tensors: tensors.update(packed=tensors.pop("lm_head.weight")))
+    packed(source)
+    with pytest.warns(UserWarning, match="their own loader"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+
+
+def test_an_adapter_inside_quantised_weights_is_seen(source, tmp_path):
+    edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
+    wrapped(source)
+    with pytest.raises(InputError, match="q_proj.base_layer"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+
+
 @pytest.mark.parametrize("kind", ["head", "no head", "pickled", "float32"])
 def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
     model = random_model(num_hidden_layers=1, tie_word_embeddings=True, dtype=torch.bfloat16)
