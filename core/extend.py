@@ -14,7 +14,7 @@ from .errors import InputError, in_one_line
 from .huggingface import card, checkpoint, configuration
 from .huggingface.configuration import text_config
 from .huggingface.embedding import apply_scaling, difference, rope_geometry, rotates_by
-from .huggingface.rotation import rotary_module, skeleton, weightless
+from .huggingface.rotation import rotary_module, skeleton
 from .rope import scale
 
 _IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
@@ -199,7 +199,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
         rope.check_fixed(method)
     with files.new(directory) as partial:
         with clex.fixed(model):
-            _check_weights(model)
+            checkpoint.check_held(model)
             model.save_pretrained(partial)
             if tokenizer is not None:
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
@@ -212,26 +212,6 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             shutil.copymode(partial / "config.json", file)
     model.name_or_path = str(directory)
     return directory
-
-
-def _check_weights(model: PreTrainedModel) -> None:
-    """Raise InputError unless a model has the weights that its class builds from its configuration,
-    tied as there."""
-    models = model, weightless(type(model), model.config)
-    held, loaded = ({name: each.shape for name, each in m.named_parameters()} for m in models)
-    wrong = [
-        name for name in sorted(held.keys() | loaded.keys()) if held.get(name) != loaded.get(name)
-    ]
-    if getattr(model, "hf_quantizer", None):  # packed: other names and shapes
-        wrong = [name for name in wrong if ".base_layer." in name]
-    if wrong:
-        raise InputError(
-            f"{type(model).__name__} is not what its configuration describes in {wrong[0]} "
-            f"(weights in all: "
-            f"{len(wrong)}), which a load would lose; merge an adapter first (merge_and_unload), "
-            f"and tie or resize "
-            "weights in the configuration too."
-        )
 
 
 def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -41,6 +41,8 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 disable_progress_bars()
 
 CHUNK = 16  # documents whose requests are scored together; a killed run repeats at most so many
+
+ANSWERS = 8  # to one document that are read side by side; changes memory, not scores
 
 
 def load(
@@ -77,8 +79,11 @@ def load(
             members = {
                 key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)
             }
+        splits = {key: _splits(tables, name, key) for key in members}
+        for key in members:
+            _check_examples(splits[key], key, shots)
         group = [
-            {"task": task, "num_fewshot": shots, "custom_dataset": _source(tables, name, key)}
+            {"task": task, "num_fewshot": shots, "custom_dataset": lambda of=splits[key], **_: of}
             for key, task in members.items()
         ]
         loaded = manager.load({"group": name, "task": group})["tasks"]
@@ -97,7 +102,7 @@ def documents(
     Raises:
         InputError: as :func:`load`.
     """
-    keys = [key for key, _, _ in _rows(load(name, data))]
+    keys = [key for key, _, _ in _rows(load(name, data, shots=0))]
     if limit is None or limit >= len(keys):
         return keys
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
@@ -113,12 +118,11 @@ def content_hashes(
     Args:
         name, keys, data, shots: as for :func:`evaluate`.
     """
-    rows = _rows(load(name, data, shots))
     content = {
         key: json.dumps(
             [requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str
         )
-        for key, _, requests in _requests(rows, set(keys))
+        for key, _, requests in _requests(load(name, data, shots), set(keys))
     }
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
@@ -138,7 +142,7 @@ def check(
     Raises:
         InputError: a document cannot be; the message names it.
     """
-    for key, _, requests in _requests(_rows(load(name, data, shots)), set(keys)):
+    for key, _, requests in _requests(load(name, data, shots), set(keys)):
         for request in requests:
             try:
                 SharedPrefixLM.check(tokenizer, *request.args)
@@ -152,7 +156,6 @@ def evaluate(
     name: str,
     keys: Iterable[str],
     data: Path | None = None,
-    batch_size: int = 8,
     shots: int | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
@@ -168,8 +171,6 @@ def evaluate(
         name: a key of TASKS.
         keys: the keys to score, from :func:`documents`.
         data, shots: see :func:`load`.
-        batch_size: how many answers to one document are read side by side; changes memory, not
-            scores.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt
@@ -182,9 +183,9 @@ def evaluate(
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices
     # would tie
     lm = SharedPrefixLM(
-        pretrained=model, tokenizer=tokenizer, batch_size=batch_size, softmax_dtype="float32"
+        pretrained=model, tokenizer=tokenizer, batch_size=ANSWERS, softmax_dtype="float32"
     )
-    pending = _requests(_rows(load(name, data, shots)), set(keys))
+    pending = _requests(load(name, data, shots), set(keys))
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(
             lm.loglikelihood(
@@ -226,15 +227,25 @@ def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     return table
 
 
-def _source(tables: Tables, name: str, key: str) -> Callable[..., dict[str, Dataset]]:
-    """What lm-eval calls to read the splits of a task: the whole benchmark, or of one subject."""
+def _check_examples(splits: dict[str, Dataset], key: str, shots: int) -> None:
+    """Refuse fewer examples than a prompt is to have."""
+    split, examples = next(iter(splits.items()))
+    if len(examples) < shots:
+        raise InputError(
+            f"{key} has {len(examples)} examples in its split {split}, and a prompt takes {shots}; "
+            f"give more, or --shots {len(examples)}."
+        )
+
+
+def _splits(tables: Tables, name: str, key: str) -> dict[str, Dataset]:
+    """The splits of a task: the whole benchmark, or of one subject."""
     if key != name:
         of_subject = pyarrow.compute.field("subject") == key.removeprefix(f"{name}/")
         tables = {split: table.filter(of_subject) for split, table in tables.items()}
     splits = {split: Dataset(table) for split, table in tables.items()}
     # lm-eval opens HellaSwag's training split even when no example is taken from it.
     splits.setdefault("train", Dataset(next(iter(tables.values())).slice(0, 0)))
-    return lambda **_: splits
+    return splits
 
 
 def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:
@@ -247,10 +258,10 @@ def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTas
 
 
 def _requests(
-    rows: list[tuple[str, ConfigurableTask, int]], wanted: set[str]
+    tasks: dict[str, ConfigurableTask], wanted: set[str]
 ) -> Iterator[tuple[str, ConfigurableTask, list]]:
     """(key, task, lm-eval's requests, one per answer) of the wanted documents."""
-    for key, task, row in rows:
+    for key, task, row in _rows(tasks):
         shots = task.config.num_fewshot
         if row == 0:
             task.set_fewshot_seed(DEFAULT_OTHER_SEED)
@@ -275,6 +286,8 @@ def _unlike(what: str) -> Iterator[None]:
     """Inside the context, whatever lm-eval raises of a file's content becomes one sentence."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:
         reason = f"{type(error).__name__}: {in_one_line(error)}"
         raise InputError(

@@ -32,7 +32,8 @@ class Benchmark:
         folder: where lm-eval keeps that task.
         shots: the number of few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
-        files: the local file of every split that is read.
+        files: the local file of every split that is read; the last is scored, and one before it
+            gives the examples.
         hub: the repository that lm-eval's task names.
         hub_files: that repository's file for each split.
     """
@@ -106,7 +107,7 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
     """The documents of each split, from a directory or, if that is None, from the hub.
 
     Raises:
-        InputError: they cannot be read.
+        InputError: they cannot be read, or there are none to score.
     """
     if data is None:
         otherwise = "give a directory of local files"
@@ -116,7 +117,11 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
         }
     else:
         paths = {split: data / file for split, file in benchmark.files.items()}
-    return {split: _read(path) for split, path in paths.items()}
+    tables = {split: _read(path) for split, path in paths.items()}
+    *_, scored = tables
+    if not tables[scored].num_rows:
+        raise InputError(f"{paths[scored]} has no rows; put documents to score there.")
+    return tables
 
 
 def _read(file: Path) -> pyarrow.Table:

@@ -175,6 +175,7 @@ class FineTune(Command):
             print(f"done already: {output.path}")
         else:
             files.check_writable(output.path.parent)
+            loading.check_trainable(self.model.source, self.model.config)
             processes.start(records.program(self.name))
             try:
                 train(self, output, training)

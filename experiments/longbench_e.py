@@ -18,6 +18,7 @@ from experiments.kit.command_line import (
     count,
     count_or_all,
     existing_directory,
+    list_option,
     none_or_more,
     option,
 )
@@ -33,14 +34,13 @@ class LongBenchE(Generation):
     def add_options(parser) -> None:
         source = "JSONL files in DIR/longbench_e (default: the hub's copy)"
         option(parser, "--benchmarks", existing_directory, "DIR", source)
-        option(
+        list_option(
             parser,
             "--tasks",
             str,
             "TASK",
             "tasks to run (default: all 13)",
             list(longbench.TASKS),
-            several=True,
         )
         option(
             parser,
@@ -90,7 +90,7 @@ class LongBenchE(Generation):
         line_feed = self.model.tokenizer.encode("\n", add_special_tokens=False)[-1:]
         return Request(
             key,
-            self.encoded(prompt, chat=task.asks),
+            self.encoded(prompt, asks=task.asks),
             min(task.max_new_tokens, self.arguments.new_tokens or task.max_new_tokens),
             stop=frozenset(line_feed) if task.stops_at_newline else frozenset(),
             min_new_tokens=1 if task.stops_at_newline else 0,

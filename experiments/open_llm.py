@@ -18,7 +18,13 @@ from core.errors import check_choice
 from eval import hub
 from eval.open_llm_files import TASKS
 from experiments.kit import command_line
-from experiments.kit.command_line import count_or_all, existing_directory, none_or_more, option
+from experiments.kit.command_line import (
+    count_or_all,
+    existing_directory,
+    list_option,
+    none_or_more,
+    option,
+)
 from experiments.kit.experiment import Experiment, Prepared
 
 if TYPE_CHECKING:
@@ -40,14 +46,13 @@ class OpenLLM(Experiment):
             "DIR",
             "parquet files in DIR/open_llm (default: the hub's)",
         )
-        option(
+        list_option(
             parser,
             "--tasks",
             str,
             "TASK",
             "benchmarks (default: all four)",
             list(TASKS),
-            several=True,
         )
         option(
             parser,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from eval import Request, passkey
 from eval.intervals import accuracy_interval
 from experiments.kit import command_line
-from experiments.kit.command_line import count, option
+from experiments.kit.command_line import count, list_option, option
 from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
 
@@ -29,7 +29,7 @@ class Passkey(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "prompt lengths, the answer included (default: five up to 1.25 L')"
-        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
+        list_option(parser, "--lengths", count, "TOKENS", lengths)
         option(parser, "--depths", count, "N", "number of depths of the key, evenly spaced", 5)
         option(parser, "--keys", count, "N", "prompts per length and depth", 3)
         Passkey.add_prompt_options(parser, "lengths")

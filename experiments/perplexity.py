@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from core.discovery import later
 from core.errors import InputError
 from experiments.kit import command_line, texts
-from experiments.kit.command_line import count, count_or_all, option
+from experiments.kit.command_line import count, count_or_all, list_option, option
 from experiments.kit.experiment import Experiment, Prepared
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Perplexity(Experiment):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "window lengths (default: L and L')"
-        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
+        list_option(parser, "--lengths", count, "TOKENS", lengths)
         step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
         option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)

@@ -45,7 +45,7 @@ from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
 from experiments.kit import command_line, processes, texts
 from experiments.kit.command import check_owner
-from experiments.kit.command_line import SKIPPED, existing_directory, option
+from experiments.kit.command_line import SKIPPED, existing_directory, list_option, option
 from experiments.suites.suite import Chain, Suite, chains_of
 
 SKIPPED_COMMAND = f"{SKIPPED}the command "
@@ -135,11 +135,11 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m {script}")
     base_models.add_argument(parser)
     factors = "scaling factors s for a model of your own (default 2)"
-    option(parser, "--factor", command_line.factor, "S", factors, several=True)
+    list_option(parser, "--factor", command_line.factor, "S", factors)
     parser.add_argument(
         "--quick", action="store_true", help="one seed and few samples; long steps are left out"
     )
-    option(parser, "--methods", str, "NAME", "measure only these methods", several=True)
+    list_option(parser, "--methods", str, "NAME", "measure only these methods")
     parser.add_argument(
         "--list", action="store_true", help="print the commands, chain by chain, and run nothing"
     )

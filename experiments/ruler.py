@@ -18,7 +18,7 @@ from core import files
 from core.errors import check_choice
 from eval import Request, ruler
 from experiments.kit import command_line
-from experiments.kit.command_line import count, option, seed
+from experiments.kit.command_line import count, list_option, option, seed
 from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
 
@@ -30,15 +30,14 @@ class Ruler(Generation):
     @staticmethod
     def add_options(parser) -> None:
         lengths = "tokens of prompt and answer together (default: L, 2L and 4L)"
-        option(parser, "--lengths", count, "TOKENS", lengths, several=True)
-        option(
+        list_option(parser, "--lengths", count, "TOKENS", lengths)
+        list_option(
             parser,
             "--tasks",
             str,
             "TASK",
             "tasks to run (default: all 13)",
             list(ruler.TASKS),
-            several=True,
         )
         option(parser, "--samples", count, "N", "samples per task and length", 500)
         option(parser, "--seed", seed, "N", "seed of the generator", 42)
@@ -72,7 +71,7 @@ class Ruler(Generation):
         takes minutes."""
         count = self.arguments.samples
         first = self.arguments.seed
-        setting = {"task": task, "length": length, "count": count, "seed": first} | self.chat
+        setting = {"task": task, "length": length, "count": count, "seed": first} | self.of_chat
         setting |= {"tokenizer": self.model.identity["tokenizer"]}
         name = records.identity(**setting, code=records.code_hash())
         file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"

@@ -19,6 +19,7 @@ INTERVALS = (
     "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
     "(Student's)"
 )
+DIGITS = {"perplexity": 2}  # after the point; other scores have one
 PUBLISHED = ", published"  # ends the title of a block of the paper's rows, of no ablation
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
@@ -40,7 +41,7 @@ def longbench_e(results: Results) -> Table:
         names = list(record.scores.get("tasks", ()))
         return f", {', '.join(names)} only" if 0 < len(names) < 13 else ""
 
-    return benchmark(results, "longbench_e", caption, metrics.longbench_e, "Table 1", tasks)
+    return benchmark(results, "longbench_e", caption, "Table 1", tasks)
 
 
 def open_llm(results: Results) -> Table:
@@ -56,7 +57,7 @@ def open_llm(results: Results) -> Table:
         """How many examples a prompt has at most, where that is not the benchmarks' own number."""
         return f", at most {record.run['shots']} shots" if "shots" in record.run else ""
 
-    return benchmark(results, "open_llm", caption, metrics.open_llm, "Table 2", shots)
+    return benchmark(results, "open_llm", caption, "Table 2", shots)
 
 
 def n_hat_longbench_e(results: Results) -> Table:
@@ -96,7 +97,7 @@ def ruler(results: Results) -> Table:
             title += f", one prompt a task, each {100 / count:.1f} points"
         return title
 
-    return benchmark(results, "ruler", caption, metrics.ruler, "Table 8", tasks)
+    return benchmark(results, "ruler", caption, "Table 8", tasks)
 
 
 def time_cost(results: Results) -> Table:
@@ -144,8 +145,7 @@ def perplexity(results: Results) -> Table:
         stated = "" if stride == 256 else f", S = {strides}"
         return f"{beginnings}{stated}, {titles(record.run['data'])}"
 
-    of = metrics.perplexity
-    return benchmark(results, "perplexity", caption, of, "Table 10", which, digits=2, best=min)
+    return benchmark(results, "perplexity", caption, "Table 10", which, best=min)
 
 
 def passkey(results: Results) -> Table:
@@ -185,10 +185,8 @@ def benchmark(
     results: Results,
     name: str,
     caption: str,
-    of: Metrics,
     paper: str = "",
     title_suffix: Callable[[Record], str] = lambda record: "",
-    digits: int = 1,
     best: Callable = max,
 ) -> Table:
     """An experiment's table: published blocks where the paper has any, then what was measured of
@@ -197,14 +195,16 @@ def benchmark(
     Records that are not comparable with each other are in blocks of their own, the largest first.
 
     Args:
-        name: of the experiment, and of the table.
-        of: from a record to scores.
+        name: of the experiment, of the table, and of the function of analysis.metrics from a
+            record to scores, if there is one.
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
         title_suffix: what of the benchmark a record holds, for its block's title.
 
     Raises:
         NotMeasured: the model has no record of it.
     """
+    of = getattr(metrics, name, metrics.generic)
+    digits = DIGITS.get(name, 1)
     blocks = published_blocks(name, best) if paper else []
     for state, apart, rows in main_comparisons(results, name):
         title = _title(results, state, rows.rows) + title_suffix(rows.first) + apart

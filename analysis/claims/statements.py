@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
@@ -296,28 +297,30 @@ def _score_difference(
     *,
     experiment: str,
     metric: str,
-    region: Region,
-    paper: float | None = None,
-    what: str = "",
+    **stated: Any,
 ) -> Statement:
-    """That a row's score minus another's lies in a region; the two scores stand beside it."""
+    """That a row's score minus another's lies in a region; the two scores stand beside it.
+
+    Args:
+        stated: of the statement, its `region`, and its `paper` and `what`, if it has others than
+            usual.
+    """
     of = getattr(metrics, experiment)
     beside = [
         (each.setting.name, _score(each, each.scores(of)[metric], experiment))
         for each in (row, other)
     ]
+    stated.setdefault("what", f"{row.setting.name} minus {other.setting.name}")
     return Statement(
-        what=what or f"{row.setting.name} minus {other.setting.name}",
         number=differences.between(row, other, experiment, of, metric, rows),
         state=STATE[row.trained],
         sample=SAMPLES[experiment],
         factor=row.setting.factor,
         metric=metric,
-        region=region,
-        paper=paper,
         beside=beside,
         unit="points",
         signed=True,
+        **stated,
     )
 
 

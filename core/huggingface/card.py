@@ -27,6 +27,7 @@ from .configuration import (
     text_config,
     text_section,
 )
+from .rotation import loader
 
 # the export's card, and the one that came with the base model
 FILE = "README.md"
@@ -55,7 +56,7 @@ It was made by the Python package `dprope`, a reproduction of
 [Wu et al., EMNLP 2024](https://aclanthology.org/2024.emnlp-main.414), whose method is DPRoPE.
 Its licence is that of the base model{bases}.
 
-Plain `AutoModelForCausalLM.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
+Plain `{loader}.from_pretrained(..., dtype="auto")` loads it; give the dtype there,
 not by a cast afterwards. Give an engine the length: `vllm serve . --max-model-len {longer}`.
 Short prompts are answered differently, too: try some of your own before you serve it.
 {commands}
@@ -192,6 +193,7 @@ def write(
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     content = _CARD.format(
         data=data,
+        loader=loader(config),
         base=name,
         longer=text.max_position_embeddings,
         context_length=extension["context_length"],

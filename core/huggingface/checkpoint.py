@@ -9,14 +9,17 @@ import os
 import shutil
 import textwrap
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import accelerate  # noqa: F401  (without it, from_pretrained builds no model on the meta device)
 import safetensors
 import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
-from transformers.modeling_utils import load_state_dict
+from transformers.integrations import deepspeed
+from transformers.modeling_utils import load_state_dict, remove_tied_weights_from_state_dict
 from transformers.utils import (
     SAFE_WEIGHTS_INDEX_NAME,
     SAFE_WEIGHTS_NAME,
@@ -67,6 +70,9 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
 
     The weights are those that ``from_pretrained`` would open; :func:`check_fit` looks at them.
 
+    Warns:
+        UserWarning: they are quantised, and whether they fit only their loader knows.
+
     Raises:
         InputError: the directory, a readable configuration or its context length is missing, the
             model's class is code of the checkpoint's own, or the weights are incomplete, another
@@ -86,6 +92,12 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
         _check_file(source / file, source)
     model = skeleton(config)
     check_fit(source, model)
+    if getattr(config, "quantization_config", None):
+        warnings.warn(
+            f"the weights in {source} are quantised, so whether all of them are there and fit is "
+            "not looked at; their own loader tells, when it loads the export",
+            stacklevel=3,
+        )
     return config, model
 
 
@@ -93,8 +105,8 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     """Refuse a checkpoint whose weights are not those that the class of a model has by its
     configuration.
 
-    Names and shapes are read, and the values of what is tied and stands in the files twice. Those
-    of quantised weights only their loader knows.
+    Names and shapes are read, and the values of what is tied and stands in the files twice. Of
+    quantised weights only their loader knows the names: nothing is missing or unexpected of them.
 
     Args:
         source: the directory of the checkpoint; if it has no weights, nothing is refused.
@@ -109,14 +121,22 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     for file, of_file in weights(source).items():
         held |= of_file
         homes |= dict.fromkeys(of_file, source / file)
-    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
-    shapes = {model.get_parameter(name).shape for name in tied}
-    alike = [name for name, tensor in held.items() if tensor.shape in shapes]
-    compared = tied if len(alike) > 1 else set()
-    if compared:
-        held |= {name: _value(homes[name], name) for name in alike}
-    if held and (wrong := _misfits(model, held, compared)):
+    if held and (wrong := unfit(model, held, lambda name: _value(homes[name], name))):
         raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
+
+
+def check_held(model: PreTrainedModel) -> None:
+    """As :func:`check_fit`, of a model in memory and what would be written of it."""
+    config = copying.copy(model.config)
+    config.architectures = [type(model).__name__]
+    held = remove_tied_weights_from_state_dict(model.state_dict(), model)
+    without = {name: tensor.to("meta") for name, tensor in held.items()}
+    if wrong := unfit(skeleton(config, rotates=False), without, lambda name: held[name].cpu()):
+        raise InputError(
+            f"{type(model).__name__} is not what its configuration describes ({wrong}), which a "
+            "load would lose; merge an adapter first (merge_and_unload), and tie or resize "
+            "weights in the configuration too."
+        )
 
 
 def _value(file: Path, name: str) -> torch.Tensor:
@@ -149,24 +169,40 @@ def read_config(source: Path) -> PreTrainedConfig:
 
 def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> None:
     """Refuse a config.json that states another number of rotated dimensions of a head than its
-    class turns: other programs turn as many as it states."""
+    class turns: other programs turn as many as it states, under any of the names that they read."""
     text = text_config(config)
-    parameters = getattr(text, "rope_parameters", None) or {}
-    stated = (content.get("text_config") or content).get("rotary_dim")
-    share = parameters.get("partial_rotary_factor") or 1
-    if not parameters or (share == 1 and not stated):
+    section = content.get("text_config") or content
+    parts = [section]
+    for place in ("rope_parameters", "rope_scaling"):
+        parts += _rope_parts(section.get(place) or {})
+    shares = {
+        key: part[key] for part in parts for key in schema.SHARES if part.get(key) is not None
+    }
+    stated = {"rotary_dim": section["rotary_dim"]} if section.get("rotary_dim") else {}
+    if not getattr(text, "rope_parameters", None) or not (shares or stated):
         return
-    head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    wanted = stated or int(head_dim * share)
-    buffers = skeleton(config, rotates=False).get_decoder().named_buffers()
+    if shares:
+        head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+        stated |= {key: int(head_dim * share) for key, share in shares.items()}
+    plain = copying.deepcopy(config)
+    for part in _rope_parts(text_config(plain).rope_parameters):
+        part["rope_type"] = "default"  # others turn as stated, also where the class does not
+    buffers = skeleton(plain, rotates=False).get_decoder().named_buffers()
     turned = {2 * buffer.numel() for name, buffer in buffers if name.endswith("inv_freq")}
-    if turned and wanted + wanted % 2 not in turned:
-        raise InputError(
-            f"{source}/config.json states {wanted} rotated dimensions of a head "
-            f"({'rotary_dim' if stated else 'partial_rotary_factor'}), and the class of a "
-            f"{config.model_type!r} model turns {max(turned)}; other programs turn as stated, so "
-            "give another model."
-        )
+    for key, wanted in stated.items():
+        if turned and wanted + wanted % 2 not in turned:
+            raise InputError(
+                f"{source}/config.json states {wanted} rotated dimensions of a head ({key}), and "
+                f"the class of a {config.model_type!r} model turns {max(turned)}; other programs "
+                "turn as stated, so give another model."
+            )
+
+
+def _rope_parts(parameters: dict) -> list[dict]:
+    """RoPE parameters, and those of each type of layers; none of a type that turns all and lets
+    some stand still."""
+    parts = [parameters, *filter(None, map(parameters.get, schema.LAYERS))]
+    return [part for part in parts if part.get("rope_type") != "proportional"]
 
 
 def copy(source: Path, target: Path) -> None:
@@ -234,6 +270,15 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
     return found
 
 
+def has_weights(source: Path) -> bool:
+    """Whether all files of weights that a loader opens are there: of the hub's cache, some may
+    still be missing."""
+    try:
+        return bool(weights(source))
+    except InputError:
+        return False
+
+
 def check_weights(source: Path) -> None:
     """Refuse a checkpoint that has no weights but an adapter's, or none."""
     if (source / "adapter_config.json").is_file():
@@ -297,15 +342,25 @@ def header(file: Path) -> dict[str, torch.Tensor]:
     return held
 
 
-def _misfits(
-    model: PreTrainedModel, tensors: dict[str, torch.Tensor], compared: set[str]
+def unfit(
+    model: PreTrainedModel,
+    tensors: dict[str, torch.Tensor],
+    value: Callable[[str], torch.Tensor],
 ) -> str | None:
-    """What transformers, which knows older names of weights, cannot make of a model with these
-    tensors; or None.
+    """What of these tensors transformers, which knows older names, cannot make of a model, in
+    words; or None.
 
     Args:
-        compared: weights of the model, of whose shapes all tensors have their values.
+        model: built from its configuration; it needs no weights.
+        tensors: by name; their values are not read.
+        value: reads the values of one, on the CPU.
     """
+    tied = {name for pair in model.all_tied_weights_keys.items() for name in pair}
+    shapes = {model.get_parameter(name).shape for name in tied}
+    alike = [name for name, tensor in tensors.items() if tensor.shape in shapes]
+    compared = tied if len(alike) > 1 else set()
+    if compared:
+        tensors = tensors | {name: value(name) for name in alike}
     config = copying.deepcopy(model.config)
     quantised = getattr(config, "quantization_config", None)
     config.quantization_config = None
@@ -313,21 +368,25 @@ def _misfits(
     logging.disable_progress_bar()
     logs.disable(logs.WARNING)  # of what is refused here, and of what lies on the meta device
     try:
-        loaded, info = type(model).from_pretrained(
-            None,
-            config=config,
-            state_dict=tensors,
-            device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-        )
+        with mock.patch.object(deepspeed, "_hf_deepspeed_config_weak_ref", None):  # all in one
+            loaded, info = type(model).from_pretrained(
+                None,
+                config=config,
+                state_dict=tensors,
+                device_map={"": "meta"} | {name.rpartition(".")[0]: "cpu" for name in compared},
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+            )
     except Exception as error:  # a conversion of names may raise anything
         return in_one_line(error)
     finally:
         logs.disable(logs.NOTSET)
         if shown:
             logging.enable_progress_bar()
-    return misfit(loaded, {} if quantised else info)
+    if quantised:  # packed, under other names
+        adapted = [name for name in info["unexpected_keys"] if ".base_layer." in name]
+        info = {"unexpected_keys": adapted}
+    return misfit(loaded, info)
 
 
 def misfit(model: PreTrainedModel, info: dict) -> str | None:

@@ -37,19 +37,21 @@ def skeleton(config: PreTrainedConfig, rotates: bool = True) -> PreTrainedModel:
     """A model built from a configuration, with weights that take no memory, and rotary embeddings
     with real frequencies.
 
-    Its class is the one that the configuration names, else its causal language model's.
-
     Args:
         rotates: False builds a model without RoPE that can be extended, too, and no frequencies.
 
     Raises:
         InputError: no language model can be built from the configuration.
     """
-    architecture: Any = getattr(transformers, next(iter(config.architectures or ()), ""), None)
-    is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
+    cls = model_class(config)
+    config = copy.deepcopy(config)
+    # transformers' choice: what a file names may not be installed
+    config._attn_implementation = None
+    if isinstance(config.dtype, str):  # as it stands in a file
+        config.dtype = getattr(torch, config.dtype)
     try:
-        cls = architecture if is_model else AutoModelForCausalLM._model_mapping[type(config)]
-        model = weightless(cls, config)
+        with torch.device("meta"):
+            model = cls(config).eval()
         if rotates:
             parent, name, rotary = rotary_module(model)
             setattr(parent, name, type(rotary)(rotary.config))
@@ -64,16 +66,32 @@ def skeleton(config: PreTrainedConfig, rotates: bool = True) -> PreTrainedModel:
     return model
 
 
-def weightless(cls: type[PreTrainedModel], config: PreTrainedConfig) -> PreTrainedModel:
-    """A model of this class and configuration whose tensors have no values, frequencies
-    included."""
-    config = copy.deepcopy(config)
-    # transformers' choice: what a file names may not be installed
-    config._attn_implementation = None
-    if isinstance(config.dtype, str):  # as it stands in a file
-        config.dtype = getattr(torch, config.dtype)
-    with torch.device("meta"):
-        return cls(config).eval()
+def model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
+    """The class by which a checkpoint is extended, evaluated and trained alike: the one that
+    ``AutoModelForCausalLM`` takes, else, of a composite model, the one that it names.
+
+    Raises:
+        InputError: there is none that continues a text.
+    """
+    automatic = AutoModelForCausalLM._model_mapping.get(type(config), None)
+    # of some composite models it is a class of their language model alone
+    if automatic and automatic.config_class not in config.sub_configs.values():
+        return automatic
+    named: Any = getattr(transformers, next(iter(config.architectures or ()), ""), None)
+    is_model = isinstance(named, type) and issubclass(named, PreTrainedModel)
+    if is_model and named.can_generate() and not config.is_encoder_decoder:
+        return named
+    raise InputError(
+        f"no causal language model can be built from this {config.model_type!r} configuration "
+        f"(architectures: {config.architectures}); give the checkpoint of a language model."
+    )
+
+
+def loader(config: PreTrainedConfig) -> str:
+    """The name of the class of transformers that loads a checkpoint."""
+    cls = model_class(config)
+    automatic = AutoModelForCausalLM._model_mapping.get(type(config), None)
+    return "AutoModelForCausalLM" if cls is automatic else cls.__name__
 
 
 def rotary_module(model: nn.Module) -> tuple[nn.Module, str, nn.Module]:

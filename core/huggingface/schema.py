@@ -44,9 +44,11 @@ _TOKEN = Annotated[
     BeforeValidator(lambda token: token.get("content", {}) if isinstance(token, dict) else token),
 ]
 
+# the share of a head's dimensions that is rotated, by the names under which programs read it
+SHARES = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
 _NUMBERS_OF_ROPE = (
+    *SHARES,
     "rope_theta",
-    "partial_rotary_factor",
     "attention_factor",
     "beta_fast",
     "beta_slow",
@@ -91,9 +93,7 @@ _TEXT = {
         ("max_position_embeddings", "original_max_position_embeddings"), _LENGTH | None
     ),
     **dict.fromkeys(("rope_parameters", "rope_scaling"), having({}, _ROPE | _OF_LAYERS) | None),
-    **dict.fromkeys(
-        ("rope_theta", "partial_rotary_factor", "rotary_emb_base", "rotary_pct"), _NUMBER | None
-    ),
+    **dict.fromkeys(("rope_theta", "rotary_emb_base", *SHARES), _NUMBER | None),
     **dict.fromkeys(
         ("auto_map", "dual_chunk_attention_config", "quantization_config"), dict | None
     ),

@@ -73,7 +73,7 @@ def main() -> None:
     parser = command_line.parser(__doc__, prog="python -m experiments.beyond.best")
     base_models.add_argument(parser, required=True)
     wanted = "rank these methods alone (default: all that need no training)"
-    command_line.option(parser, "--method", str, "NAME", wanted, several=True)
+    command_line.list_option(parser, "--method", str, "NAME", wanted)
     command_line.add_factor_argument(parser)
     by = "rank by keys or by loss beyond L (default: by keys where they tell methods apart)"
     parser.add_argument("--by", choices=(ranking.KEYS, ranking.LOSS), help=by)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import math
 import os
 import re
@@ -110,17 +109,17 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 def option(
-    to,
-    name: str,
-    type: Callable,
-    metavar: str,
-    text: str,
-    default: object = None,
-    several: bool = False,
+    to, name: str, type: Callable, metavar: str, text: str, default: object = None
+) -> argparse.Action:
+    """Add an option with a value."""
+    return to.add_argument(name, type=type, metavar=metavar, default=default, help=text)
+
+
+def list_option(
+    to, name: str, type: Callable, metavar: str, text: str, default: list | None = None
 ) -> None:
-    """Add an option with a value, or with several different ones."""
-    count = "+" if several else None
-    to.add_argument(name, type=type, metavar=metavar, default=default, help=text, nargs=count)
+    """Add an option with several different values."""
+    option(to, name, type, metavar, text, default).nargs = "+"
 
 
 def as_called(text: str) -> str:
@@ -395,19 +394,20 @@ def explained(error: Exception) -> str | None:
             f"{sys.getfilesystemencoding()}, cannot read; set PYTHONUTF8=1."
         )
     text = in_one_line(error, width=400)  # which has room for a path
-    # torch and safetensors have writers of their own, which report a full disk only in the message.
+    # torch and safetensors have writers of their own, which report a full disk, and a limit of a
+    # file's size, only in the message.
     full = (
         "No space left on device",
+        "File too large",
+        "Disk quota exceeded",
         "PytorchStreamWriter failed writing",
         "unexpected pos",
         "iostream error",
     )
-    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or any(
-        words in str(error) for words in full
-    ):
+    if any(words in str(error) for words in full):
         return (
-            f"no space left on the disk ({text}); free some and run the same command "
-            f"again{_kept(error)}."
+            f"no space left on the disk, or for a file as large as this (ulimit -f) ({text}); free "
+            f"some and run the same command again{_kept(error)}."
         )
     short = "out of memory", "can't allocate memory", "not enough memory"
     if isinstance(error, MemoryError) or any(words in str(error) for words in short):

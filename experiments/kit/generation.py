@@ -4,59 +4,24 @@ answers."""
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
-import inspect
-import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import records
 from core import discovery
-from core.errors import DoesNotFit, InputError, in_one_line
+from core.errors import DoesNotFit, InputError
 from eval import Request, special_tokens
 from experiments.kit import processes
-from experiments.kit.command_line import SKIPPED, option
+from experiments.kit.chat import CLOCK, LONG_AGO, Chat, switch, thinks
+from experiments.kit.command_line import SKIPPED, list_option, option
 from experiments.kit.engine import Engine
 from experiments.kit.experiment import Experiment, Prepared
 
-templates = discovery.later("transformers.utils.chat_template_utils")
 SERVING = discovery.module("experiments.kit.beyond.serving")  # --endpoint, where it is there
-CLOCK = "strftime_now"  # what templates call for today's date
-_LONG_AGO = "1999-12-31"
 _TAIL = 64  # tokens of a prompt, among which a template may begin the thinking
-
-
-def switch(text: str) -> tuple[str, str]:
-    """The name and the value of a switch of a chat template, such as enable_thinking=false."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    if name == CLOCK:
-        try:
-            datetime.fromisoformat(value)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{value!r} is no date such as {_LONG_AGO}") from error
-    return name, value
-
-
-def _json_or_text(value: str) -> Any:
-    if value in ("True", "False"):  # as Python writes them
-        value = value.lower()
-    with contextlib.suppress(ValueError):
-        return json.loads(value, parse_constant=str)
-    return value
-
-
-def thinks(said: str) -> bool:
-    """Whether a text ends inside <think>."""
-    return said.rfind("<think>") > said.rfind("</think>")
 
 
 class Generation(Experiment):
@@ -78,9 +43,9 @@ class Generation(Experiment):
         )
         switches = (
             "switches of the template, such as enable_thinking=false; "
-            f"{CLOCK}={_LONG_AGO} is the date of one that states today's"
+            f"{CLOCK}={LONG_AGO} is the date of one that states today's"
         )
-        option(parser, "--chat-options", switch, "NAME=VALUE", switches, several=True)
+        list_option(parser, "--chat-options", switch, "NAME=VALUE", switches)
         if items:
             parser.add_argument(
                 "--fitting", action="store_true", help=f"leave out the {items} that do not fit"
@@ -122,9 +87,9 @@ class Generation(Experiment):
         ends = {"ends": sorted(self.ends)}
         return Prepared(
             samples=samples,
-            settings=settings | self.chat,
+            settings=settings | self.of_chat,
             data=content | ends | data,
-            suffix="_chat" if self.chats else "",
+            suffix="_chat" if self.chat else "",
         )
 
     def that_fit(
@@ -160,83 +125,33 @@ class Generation(Experiment):
                 print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
         return fitting, samples
 
+    @functools.cached_property
+    def chat(self) -> Chat | None:
+        """The tokenizer's chat template, with --chat; None without it."""
+        given = getattr(self.arguments, "chat_options", None) or []
+        if getattr(self.arguments, "chat", False):
+            return Chat(self.model.tokenizer, self.model.name, given)
+        if given:
+            raise InputError("--chat-options are of a chat template; give --chat, too.")
+        return None
+
     @property
-    def chats(self) -> bool:
-        """Whether --chat was given, of a benchmark that has it."""
-        return getattr(self.arguments, "chat", False)
+    def of_chat(self) -> dict:
+        """What a record says of --chat; nothing without it."""
+        return self.chat.facts if self.chat else {}
 
     @functools.cached_property
     def ends(self) -> frozenset[int]:
         """The ids that end an answer: those that the model states; by a server or with --chat the
         tokenizer's EOS, by which servers end it, too; and the template's end of a turn."""
         ends = set(self.model.stops)
-        if self.chats or self.served:
+        if self.chat or self.served:
             ends.add(self.model.tokenizer.eos_token_id)
-        if self.chats:
-            ends.add(self._end_of_turn())
+        if self.chat:
+            ends.add(self.chat.end_of_turn())
         return frozenset(ends - {None})
 
-    def _end_of_turn(self) -> int | None:
-        """The control token with which the template ends an answer; None if it ends it by none."""
-        tokenizer = self.model.tokenizer
-        answer = "Paris, of course"
-        try:
-            turn = self._in_template("Where?", answer).rpartition(answer)[2].strip()
-        except InputError:  # it takes no answers
-            return None
-        first = tokenizer(turn, add_special_tokens=False).input_ids[:1]
-        return next((end for end in first if end in tokenizer.added_tokens_decoder), None)
-
-    @functools.cached_property
-    def switches(self) -> dict[str, Any]:
-        """The template's switches that the command line gives.
-
-        Raises:
-            InputError: one is given twice, the template does not know it, or there is no --chat.
-        """
-        given = getattr(self.arguments, "chat_options", None) or []
-        switches = {name: _json_or_text(value) for name, value in given}
-        if switches and not self.chats:
-            raise InputError("--chat-options are of a chat template; give --chat, too.")
-        if len(switches) < len(given):
-            raise InputError("--chat-options gives a switch twice; give it once.")
-        if not switches:
-            return {}
-        tokenizer = self.model.tokenizer
-        try:
-            template = tokenizer.get_chat_template()
-            known = {*templates._get_template_variables(template)}
-        except Exception as error:
-            raise self._template_fails(in_one_line(error)) from error
-        arguments = inspect.signature(tokenizer.apply_chat_template).parameters
-        known -= {"messages", *arguments, *tokenizer.special_tokens_map}
-        known |= {CLOCK} if CLOCK in template else set()
-        for name in switches:
-            if name not in known:
-                has = f"it has {', '.join(sorted(known))}" if known else "it has none"
-                raise InputError(f"the chat template has no switch {name!r}; {has}.")
-        return switches
-
-    @functools.cached_property
-    def chat(self) -> dict:
-        """What a record says of --chat: a hash of the template and of what it makes of nothing, and
-        its switches; without --chat, nothing."""
-        switches = self.switches
-        if not self.chats:
-            return {}
-        template = self.model.tokenizer.chat_template
-        empty = self._in_template("")
-        stated = {"chat": records.identity(template=template, empty=empty)}
-        if CLOCK not in switches and empty != self._in_template("", day=_LONG_AGO):
-            today = datetime.now().date().isoformat()
-            print(
-                f"note: the chat template states today's date, so tomorrow this is another run; "
-                f"--chat-options {CLOCK}={today} keeps the date.",
-                file=sys.stderr,
-            )
-        return stated | ({"chat_options": switches} if switches else {})
-
-    def encoded(self, prompt: str, begun: str = "", chat: bool = True) -> tuple[int, ...]:
+    def encoded(self, prompt: str, begun: str = "", asks: bool = True) -> tuple[int, ...]:
         """The token ids of a prompt, with --chat its question in the template, and then the
         beginning of the answer.
 
@@ -245,49 +160,12 @@ class Generation(Experiment):
 
         Args:
             begun: the end of the prompt, with which the answer begins.
-            chat: False leaves the template out.
+            asks: False leaves the template out.
         """
-        if chat and self.chats:
-            text = self._in_template(prompt.removesuffix(begun)) + begun
+        if asks and self.chat:
+            text = self.chat.text(prompt.removesuffix(begun)) + begun
             return tuple(self.model.tokenizer(text, add_special_tokens=False).input_ids)
         return tuple(self.model.tokenizer(prompt).input_ids)
-
-    def _in_template(self, question: str, answer: str = "", day: str = "") -> str:
-        """A question in the template, up to where the answer begins, or with the answer.
-
-        Args:
-            day: what the template is told of today; by default by its switches.
-        """
-        if not self.model.tokenizer.chat_template:
-            raise InputError(
-                f"the tokenizer of {self.model.name} has no chat template; leave --chat out."
-            )
-        reason = "it leaves out or changes what is asked"
-        switches = dict(self.switches)
-        told = day or switches.pop(CLOCK, "")
-        clock = SimpleNamespace(now=lambda: datetime.fromisoformat(told)) if told else datetime
-        said = {"user": question} | ({"assistant": answer} if answer else {})
-        for typed in (False, True):  # some templates take typed parts alone
-            turns = [
-                {"role": role, "content": [{"type": "text", "text": text}] if typed else text}
-                for role, text in said.items()
-            ]
-            try:
-                with mock.patch(f"{templates.__name__}.datetime", clock):
-                    text = self.model.tokenizer.apply_chat_template(
-                        turns, add_generation_prompt=not answer, tokenize=False, **switches
-                    )
-            except Exception as error:  # a template is a program and raises anything
-                reason = in_one_line(error)
-                continue
-            if all(each.strip() in text for each in said.values()):  # many trim it
-                return text
-        raise self._template_fails(reason)
-
-    def _template_fails(self, reason: str) -> InputError:
-        return InputError(
-            f"the chat template of {self.model.name} fails ({reason}); leave --chat out."
-        )
 
     def requests(self, keys: list[str], context_length: int) -> list[Request]:
         """The prompts of these samples, which must fit what the engine takes."""
@@ -305,7 +183,7 @@ class Generation(Experiment):
         for key, tokens in self.engine.generate(model, requests):
             prediction = self.model.tokenizer.decode(tokens, skip_special_tokens=True)
             value = self.score(key, self.prepared.samples[key], prediction)
-            if self.chats and thinks(self.model.tokenizer.decode([*tails[key], *tokens])):
+            if self.chat and thinks(self.model.tokenizer.decode([*tails[key], *tokens])):
                 value |= {"thinking": True}
             yield key, value | {"prediction": prediction}
 

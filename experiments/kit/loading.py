@@ -15,7 +15,6 @@ import transformers
 from huggingface_hub import try_to_load_from_cache
 from transformers import (
     AutoConfig,
-    AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedConfig,
@@ -29,9 +28,9 @@ from core import clex
 from core.errors import InputError, in_one_line, meant
 from core.huggingface import attention as less_memory
 from core.huggingface import schema
-from core.huggingface.checkpoint import check_fit, check_weights, misfit, read_config
+from core.huggingface.checkpoint import check_fit, check_weights, has_weights, misfit, read_config
 from core.huggingface.configuration import text_config
-from core.huggingface.rotation import skeleton
+from core.huggingface.rotation import model_class, skeleton
 from eval import hub
 from eval.generation import model_stops
 from experiments import base_models
@@ -46,7 +45,7 @@ if not torch.cuda.is_available():
 transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 # Weights in formats that are not used here.
-_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot"]
+_OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot", "consolidated*"]
 
 
 @dataclass(frozen=True)
@@ -178,9 +177,22 @@ def configuration(source: Source) -> PreTrainedConfig:
             f"a {config.model_type!r} model has no RoPE parameters in its configuration; give "
             f"a model with RoPE."
         )
-    if not source.on_hub:  # of the hub's, files may still be missing here
-        check_fit(directory, skeleton(config, rotates=False))
+    model = skeleton(config, rotates=False)
+    if not source.on_hub or has_weights(directory):
+        check_fit(directory, model)
     return config
+
+
+def check_trainable(source: Source, config: PreTrainedConfig) -> None:
+    """Refuse, before any work, weights that no fine-tune can change, or that do not fit; of the
+    hub, they are downloaded for that."""
+    if getattr(config, "quantization_config", None):
+        raise InputError(
+            f"the weights of {source.name} are quantised, and training does not change those; "
+            "give the model before that."
+        )
+    if source.on_hub:
+        check_fit(source.snapshot(), skeleton(config, rotates=False))
 
 
 def stops(source: Source, config: PreTrainedConfig) -> frozenset[int]:
@@ -223,18 +235,14 @@ def load(
         arguments["device_map"] = "auto"
     if source.gguf_file:  # unpack the quantised blocks into a plain dense model
         unpacked = transformers.GgufConfig(dequantize=True)
-        arguments = {
-            "gguf_file": source.gguf_file,
-            "quantization_config": unpacked,
-            "config": config,
-        }
+        arguments = {"gguf_file": source.gguf_file, "quantization_config": unpacked}
     elif not source.on_hub:
         check_weights(Path(source.place))
     try:
-        model, info = AutoModelForCausalLM.from_pretrained(
+        model, info = model_class(config).from_pretrained(
             source.place,
+            config=config,
             dtype=getattr(torch, dtype),
-            trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, with the tensor's name
             **arguments,

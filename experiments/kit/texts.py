@@ -102,7 +102,7 @@ def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
         f"first books (up to packaged:{AVAILABLE}), parts of War and Peace (up to parts:{PARTS}) "
         f"or long texts of Shakespeare (up to plays:{PLAYS}) (default {DEFAULT})"
     )
-    command_line.option(to, "--texts", source, "PATH|KIND:N", own, several=True)
+    command_line.list_option(to, "--texts", source, "PATH|KIND:N", own)
     add_books_of(to)
     add_bos_argument(to)
 

@@ -63,15 +63,19 @@ class Kernel:
         attn_mask: Tensor | None = None,
         dropout_p: float = 0.0,
         is_causal: bool = False,
-        scale: float | None = None,
-        enable_gqa: bool = False,
+        **how,
     ) -> Tensor:
-        """What PyTorch's function returns; tensors are [batch, heads, tokens, head dimension]."""
+        """What PyTorch's function returns.
+
+        Args:
+            query, key, value: [batch, heads, tokens, head dimension].
+            how: its `scale` and `enable_gqa`.
+        """
         causal_alone = is_causal and attn_mask is None and not dropout_p
+        scale = how.get("scale")
         positive = scale is None or scale > 0  # the kernel scales after it has found the largest
         if not (causal_alone and positive and _fit(query, key, value)):
-            asked = attn_mask, dropout_p, is_causal
-            return _plain(query, key, value, *asked, scale=scale, enable_gqa=enable_gqa)
+            return _plain(query, key, value, attn_mask, dropout_p, is_causal, **how)
         self.used = True
         if scale is None:
             scale = query.shape[-1] ** -0.5

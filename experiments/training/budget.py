@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import torch
-from transformers import AutoModelForCausalLM, PreTrainedConfig
+from transformers import PreTrainedConfig
 
 from core.errors import InputError
 from core.geometry import RopeGeometry, RopeScaling
+from core.huggingface.configuration import text_config
+from core.huggingface.rotation import skeleton
 from experiments.base_models.model import Training
 from experiments.training.loss import CHUNK_LOGITS
 
@@ -27,8 +28,7 @@ LIVE_PARAMETERS = 1e9
 
 def parameters(config: PreTrainedConfig) -> int:
     """The number of weights; tied ones count once."""
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config).num_parameters()
+    return skeleton(config, rotates=False).num_parameters()
 
 
 def memory(
@@ -63,6 +63,7 @@ def activations(
     Args:
         autocast: the weights are float32, and so is what a layer adds to.
     """
+    config = text_config(config)
     width = config.hidden_size
     inner = getattr(config, "intermediate_size", None) or 4 * width
     # Two norms: in bfloat16, the input in float32, and what is before and after the weight. Under
@@ -92,9 +93,10 @@ def flops(config: PreTrainedConfig, tokens: int, length: int) -> float:
     """Floating-point operations to train on so many tokens, in sequences of `length`: 6 per weight
     and token, and attention's. An embedding that is only looked up has none."""
     multiplied = parameters(config)
+    text = text_config(config)
     if not config.tie_word_embeddings:
-        multiplied -= config.vocab_size * config.hidden_size
-    attention = config.num_hidden_layers * config.hidden_size * length
+        multiplied -= text.vocab_size * text.hidden_size
+    attention = text.num_hidden_layers * text.hidden_size * length
     return 6.0 * (multiplied + attention) * tokens
 
 

@@ -164,10 +164,12 @@ def complete(trainer: Trainer, facts: dict) -> None:
 
 
 def remove_but(kept: Path | None, folder: Path) -> None:
-    """Remove all other checkpoints from a run's directory."""
+    """Remove all other checkpoints from a run's directory, and the directory if nothing is left."""
     for path in checkpoints(folder):
         if path != kept:
             files.remove(path)
+    with contextlib.suppress(OSError):  # what else is there stays
+        folder.rmdir()
 
 
 def whole(folder: Path, facts: dict) -> Path | None:
@@ -315,5 +317,3 @@ class Output:
         files.write_json(finished / FACTS, stated | {"content": content(stated)})
         finished.rename(self.path)
         remove_but(None, self.unfinished)
-        with contextlib.suppress(OSError):  # what else is there stays
-            self.unfinished.rmdir()

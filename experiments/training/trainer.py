@@ -157,8 +157,14 @@ class Trainer(transformers.Trainer):
             restore()
 
     def _save_checkpoint(self, model, trial):
-        super()._save_checkpoint(model, trial)
-        state.complete(self, self.facts)
+        try:
+            super()._save_checkpoint(model, trial)
+            state.complete(self, self.facts)
+        except Exception:
+            if self.is_world_process_zero():  # a full disk has no use for a part of one
+                folder = Path(self.args.output_dir)
+                state.remove_but(state.last(folder), folder)
+            raise
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""

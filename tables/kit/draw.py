@@ -1,6 +1,6 @@
 """Draw one table of a model: from records to tables/MODEL/NAME.tex."""
 
-from analysis import drawing, metrics
+from analysis import drawing
 from analysis.results import Record, Results
 from analysis.scores import counted
 from core import files
@@ -27,7 +27,7 @@ def table(name: str, measured: Results) -> Table:
         InputError: neither a table nor an experiment that has records.
     """
     if name in measured.experiments() and name not in drawing.declared("tables"):
-        built = benchmark(measured, name, f"{name}, 95 % intervals in brackets.", metrics.generic)
+        built = benchmark(measured, name, f"{name}, 95 % intervals in brackets.")
     else:
         built = drawing.function("tables", name)(measured)
     shown = [each for each in measured.experiments() if name.endswith(each)]

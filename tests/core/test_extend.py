@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaForSequenceClassification
 
 from core.errors import InputError
 from core.extend import export, extend
@@ -97,8 +97,13 @@ def untied(model):
     return model
 
 
+def classifier(model):
+    return LlamaForSequenceClassification(model.config).eval()
+
+
 OTHERS = {
     "LoRA inside": (adapted, "merge an adapter first"),
+    "a head of another kind": (classifier, "missing, for example lm_head.weight"),
     "tied in its configuration alone": (untied, "lm_head.weight"),
 }
 

@@ -91,10 +91,12 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     whole, samples = reference[name]
     keys = documents(name, data)
     assert len(keys) == SIZES[name]
-    first = evaluate(model, TOKENIZER, name, reversed(keys), data, batch_size=3)
+    monkeypatch.setattr(open_llm, "ANSWERS", 3)
+    first = evaluate(model, TOKENIZER, name, reversed(keys), data)
     rows = dict(next(first) for _ in range(3))  # killed in the second chunk
     assert list(rows) == keys[:3]
-    rows |= evaluate(model, TOKENIZER, name, keys[3:], data, batch_size=1)
+    monkeypatch.setattr(open_llm, "ANSWERS", 1)
+    rows |= evaluate(model, TOKENIZER, name, keys[3:], data)
     for key, sample in zip(keys, samples, strict=True):
         assert key.endswith(f"/{sample['doc_id']}")
         assert rows[key]["score"] == pytest.approx(sample[metric], abs=1e-5)
@@ -142,7 +144,7 @@ def test_what_requests_share_is_read_once(data, model, monkeypatch):
 
     monkeypatch.setattr(model, "forward", count)
     keys = [key for key in documents("mmlu", data) if "virology" in key]
-    rows = dict(evaluate(model, TOKENIZER, "mmlu", keys, data, batch_size=4))
+    rows = dict(evaluate(model, TOKENIZER, "mmlu", keys, data))
     lengths = [row["tokens"] for row in rows.values()]
     assert sum(read) < 2 * max(lengths) < sum(lengths)
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte
@@ -150,7 +152,7 @@ def test_what_requests_share_is_read_once(data, model, monkeypatch):
 
 def test_a_limit_samples_the_whole_benchmark(data, monkeypatch):
     tasks = load("mmlu", data)
-    monkeypatch.setattr(open_llm, "load", lambda *_: tasks)  # once, not for each of the seeds
+    monkeypatch.setattr(open_llm, "load", lambda *_, **__: tasks)  # once, not for each of the seeds
     everything = documents("mmlu", data)
     assert everything[0] == "mmlu/abstract_algebra/0"
     assert documents("mmlu", data, limit=6) == documents("mmlu", data, limit=99) == everything
@@ -198,6 +200,10 @@ def test_a_non_finite_score_names_its_document(data):
         ("hellaswag", "validation", {"endings": None}, "HellaSwag .*TypeError"),
         ("mmlu", "test", {"subject": "cooking"}, "MMLU .*cooking"),
         ("arc_challenge", "test", {"answerKey": "Z"}, "document arc_challenge/3 .*ValueError"),
+        ("hellaswag", "validation", "no rows", "validation.parquet has no rows"),
+        ("mmlu", "test", "no rows", "test.parquet has no rows"),
+        ("arc_challenge", "train", "no rows", "arc_challenge has 0 examples .*--shots 0"),
+        ("mmlu", "dev", "one row", "mmlu/abstract_algebra has 0 examples .*--shots 0"),
     ],
 )
 def test_damaged_data_is_named(tmp_path, name, split, change, message):
@@ -205,7 +211,10 @@ def test_damaged_data_is_named(tmp_path, name, split, change, message):
     file = directory / TASKS[name].files[split]
     rows = pyarrow.parquet.read_table(file).to_pylist()
     file.unlink()
-    if change:
+    table = pyarrow.Table.from_pylist(rows)
+    if isinstance(change, str):
+        pyarrow.parquet.write_table(table.slice(0, change == "one row"), file)
+    elif change:
         rows[-1] |= change
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     with pytest.raises(InputError, match=message):

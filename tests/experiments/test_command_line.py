@@ -85,8 +85,8 @@ def test_a_negative_number_is_a_value(number):
 
 def test_a_list_that_is_given_again_goes_on():
     parser = command_line.parser("")
-    command_line.option(parser, "--lengths", int, "N", "", [1, 2], several=True)
-    command_line.option(parser, "--texts", str, "PATH", "", several=True)
+    command_line.list_option(parser, "--lengths", int, "N", "", [1, 2])
+    command_line.list_option(parser, "--texts", str, "PATH", "")
     line = ["--lengths", "7", "--texts", "b", "--lengths", "5", "7", "--texts", "a", "b"]
     for _ in range(2):  # a parser can be used again
         found = parser.parse_args(line)

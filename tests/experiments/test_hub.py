@@ -1,6 +1,7 @@
 """What is read of the Hugging Face hub, against a stand-in on this machine; another host is never
 asked."""
 
+import shutil
 import socket
 import time
 
@@ -16,6 +17,7 @@ from core.errors import InputError
 from eval import hub
 from experiments.kit.model import resolve
 from experiments.training import corpus
+from tests.experiments.written import edit
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub, Repository
 
@@ -126,6 +128,19 @@ def test_what_is_not_there_is_one_sentence_with_and_without_an_output(
 def test_a_model_of_the_hub_is_extended(done, tmp_path):
     done("extend --method pi --model", OWN, "--output", tmp_path / "out")
     assert (tmp_path / "out" / "model.safetensors.index.json").is_file()
+
+
+def test_weights_on_the_hub_that_do_not_fit_are_refused_before_any_work(served, refusal, tmp_path):
+    """A fine-tune gets them first; an evaluation reads what is there."""
+    bent = shutil.copytree(served.model, tmp_path / "bent")
+    edit(bent / "config.json", num_hidden_layers=1)
+    served.repositories["models/someone/bent"] = Repository(bent, FIRST)
+    on = ("--corpus", "books", "--steps", 1, "--output", tmp_path / "out", "--dtype", "float32")
+    said = refusal("finetune --method pi --model someone/bent", *on)
+    assert "do not fit its config.json" in said
+    assert not any(path.suffix for path in tmp_path.glob("out*"))
+    with pytest.raises(InputError, match="do not fit its config.json"):
+        print(resolve("someone/bent").config)
 
 
 def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch):

@@ -211,6 +211,12 @@ def test_what_ends_an_answer(refused, model, content):
     assert "generation_config.json" in refused(PASSKEY, "--model", model)
 
 
+def test_quantised_weights_are_not_fine_tuned(refused, model):
+    edit(model / "config.json", quantization_config={"quant_method": "gptq"})
+    on = "--corpus books --steps 1 --output out --results results"
+    assert "quantised" in refused(f"finetune --method pi {on}", "--model", model)
+
+
 @pytest.mark.parametrize("sha256", [{}, {"tensors": "another"}])
 def test_training_json_of_other_weights(refused, model, sha256):
     fine_tuned(model)
@@ -241,8 +247,11 @@ def test_training_json_of_other_weights(refused, model, sha256):
         (PermissionError(errno.EACCES, "Permission denied", "x"), "check that path"),
         (
             SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
-            "check that path",
+            "no space left on the disk",
         ),
+        (OSError(errno.EFBIG, "File too large"), "no space left on the disk"),
+        (RuntimeError("write(): fd 3 failed with File too large"), "no space left on the disk"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "no space left on the disk"),
     ],
 )
 def test_what_a_machine_does_to_a_run(refusal, good, monkeypatch, error, says):

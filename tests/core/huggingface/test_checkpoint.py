@@ -334,6 +334,11 @@ BAD = {
         "1 unexpected, for example .*q_proj.bias",
     ),
     "the same, pickled": (pickled_with_a_bias, "1 unexpected, for example .*q_proj.bias"),
+    "no head": (rewritten(lambda tensors: tensors.pop("lm_head.weight")), "missing.*lm_head"),
+    "a composite model without a head": (
+        lambda source: edit(source, model_type="llava", architectures=["LlavaModel"]),
+        "no causal language model",
+    ),
     "a layer fewer": (lambda source: edit(source, num_hidden_layers=2), "missing"),
     "tied, and another head": (tied, "tie_word_embeddings"),
     "the same, in one pickle": (tied_and_pickled, "tie_word_embeddings"),
@@ -350,6 +355,21 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     if kind not in ("dynamic", "own code"):  # which are evaluated as they are
         with pytest.raises(InputError):
             resolve(str(source)).load()
+
+
+def test_whether_quantised_weights_fit_is_left_to_their_loader(source, tmp_path):
+    edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
+    packed = rewritten(lambda tensors: tensors.update(packed=tensors.pop("lm_head.weight")))
+    packed(source)
+    with pytest.warns(UserWarning, match="their own loader"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+
+
+def test_an_adapter_inside_quantised_weights_is_seen(source, tmp_path):
+    edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
+    wrapped(source)
+    with pytest.raises(InputError, match="q_proj.base_layer"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
 
 
 @pytest.mark.parametrize("kind", ["head", "no head", "pickled", "float32"])

@@ -17,6 +17,7 @@ ORIGINAL = {"original_max_position_embeddings": L // 4}
 YARN = {"rope_type": "yarn", "factor": 4.0, **ORIGINAL}
 LINEAR = {"rope_type": "linear", "factor": 4.0}
 LISTS = {"rope_type": "longrope", "short_factor": [1.0] * PAIRS, "long_factor": [2.0] * PAIRS}
+HALF = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
 LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
 
@@ -78,7 +79,20 @@ SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": 
         ("Phi3Config", stating(**LISTS), "original_max_position_embeddings"),
         ("LlamaConfig", stating(**SEVEN), "8 numbers as short_factor and 7"),
         ("MiniMaxConfig", {"rotary_dim": 8}, "8 rotated dimensions.*turns 16"),
-        ("LlamaConfig", {"partial_rotary_factor": 0.5}, "8 rotated dimensions.*turns 16"),
+        *[
+            ("LlamaConfig", half, "8 rotated dimensions.*turns 16")
+            for half in (
+                {"partial_rotary_factor": 0.5},
+                {"rotary_pct": 0.5},
+                {"rope_parameters": None, "rope_scaling": LINEAR | {"partial_rotary_factor": 0.5}},
+            )
+        ],
+        ("GPTNeoXConfig", {"rope_parameters": None, "partial_rotary_factor": 0.5}, "turns 4"),
+        (
+            "Gemma3TextConfig",
+            {"rope_parameters": {"full_attention": HALF, "sliding_attention": HALF}},
+            "rotated dimensions",
+        ),
     ],
 )
 def test_rope_that_readers_would_take_differently_is_refused(tmp_path, architecture, more, says):

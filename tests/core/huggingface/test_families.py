@@ -6,6 +6,7 @@ import copy
 import pytest
 import torch
 import transformers
+from experiments.kit.checkpoint import Checkpoint
 
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
@@ -196,6 +197,7 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
         model, extend_checkpoint(tmp_path / "source", tmp_path / "extended", TIME_REFERENCE, 2)
     )
     assert torch.equal(logits(extended), logits(model))
+    assert torch.equal(logits(Checkpoint(str(tmp_path / "extended")).load()), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
     assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
 

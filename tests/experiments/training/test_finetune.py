@@ -184,6 +184,19 @@ def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
     assert err.endswith("last checkpoint: none.\n")
 
 
+def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_nothing(
+    finetuned, tmp_path, monkeypatch
+):
+    def full(*_, **__):
+        raise RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 704 vs 598")
+
+    monkeypatch.setattr("torch.save", full)  # the weights are written before
+    status, _, err = finetuned("--steps", 1)
+    assert status == 2
+    assert "no space left on the disk" in err
+    assert not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.parametrize(
     "change, sentence",
     [
