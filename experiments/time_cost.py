@@ -113,7 +113,7 @@ class TimeCost(Command):
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
-        model = engine.model(None, {})
+        model = engine.extended(None, {})
         works = {"train": training_step(model, given.checkpointing), "test": _forward}
         self.round(engine, compared, works, 0)  # warms up
         rounds: list[dict] = []
@@ -147,7 +147,7 @@ class TimeCost(Command):
     ) -> dict[str, dict[str, float]]:
         """Seconds of a training step (forward and backward) and of a forward pass, by method, in
         random order."""
-        model = engine.model(None, {})
+        model = engine.extended(None, {})
         vocabulary = model.config.get_text_config().vocab_size
         tokens = torch.randint(
             vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0)
@@ -157,7 +157,7 @@ class TimeCost(Command):
         seconds = {}
         random.Random(turn).shuffle(names)
         for name in names:
-            model = engine.model(*compared[name])
+            model = engine.extended(*compared[name])
             _forward(model, tokens)  # warm the caches, which extending has cooled
             seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
         return seconds

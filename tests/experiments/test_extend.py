@@ -53,7 +53,7 @@ def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing
     # first what was written; how engines do without it, only where nothing was
     assert lines[0].startswith(f"written: {tmp_path / 'out'}") and "vllm serve" not in out
     _, printed, _ = call("extend --method dprope --n-hat 6 --model", model)
-    assert printed.splitlines()[0] == "dprope (n̂ = 6), s = 2"
+    assert printed.splitlines()[0] == "DPRoPE (n̂ = 6), s = 2"
     assert f"vllm serve {model} --hf-overrides" in printed and "written" not in printed
     assert (
         json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256

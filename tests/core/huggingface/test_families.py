@@ -6,13 +6,13 @@ import copy
 import pytest
 import torch
 import transformers
-from experiments.kit.checkpoint import Checkpoint
 
 from core.errors import InputError
 from core.extend import export, extend, extend_checkpoint
 from core.geometry import RopeGeometry
 from core.rope import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from eval.generation import Request, generate
+from experiments.kit.model import resolve
 from tests.models import SIZES, random_model
 
 L = SIZES["max_position_embeddings"]
@@ -197,7 +197,7 @@ def test_the_language_models_rotary_is_extended_not_the_vision_towers(tmp_path):
         model, extend_checkpoint(tmp_path / "source", tmp_path / "extended", TIME_REFERENCE, 2)
     )
     assert torch.equal(logits(extended), logits(model))
-    assert torch.equal(logits(Checkpoint(str(tmp_path / "extended")).load()), logits(model))
+    assert torch.equal(logits(resolve(str(tmp_path / "extended")).load()), logits(model))
     scaled = 1e4 ** -(torch.arange(0, 16, 2) / 16) / 2
     assert torch.allclose(extended.model.language_model.rotary_emb.inv_freq, scaled)
 

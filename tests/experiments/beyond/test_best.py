@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -282,7 +283,7 @@ def test_a_model_is_spread_where_it_does_not_fit_on_a_gpu(inputs, monkeypatch, f
 
     monkeypatch.setattr(module, "device", lambda: "cuda")
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, free))
-    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", load)
+    monkeypatch.setattr(module, "model_class", lambda _: SimpleNamespace(from_pretrained=load))
     with pytest.raises(ValueError, match="no GPU"):
         best.named(str(inputs / "model"), "float32").load()
     assert {name: given[name] for name in given.keys() & {"device_map"}} == placed
