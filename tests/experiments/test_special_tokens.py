@@ -166,6 +166,7 @@ DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
         (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
         (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
         (DATED, ["strftime_now=1999-12-31"], "31 December", ["strftime_now=1999-12-30"]),
+        (DATED, ["strftime_now=19991231"], "31 December", ["strftime_now=19991230"]),
     ],
 )
 def test_the_templates_own_switches_are_given_and_stated(

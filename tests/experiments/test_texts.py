@@ -6,6 +6,10 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+import tokenizers
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import PreTrainedTokenizerFast
 
 from core import CLEX_FILE, clex
 from core.huggingface.embedding import rope_geometry
@@ -26,6 +30,26 @@ def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path):
     before = corpus.content(str(tmp_path))
     file.write_text(LINES)
     assert corpus.content(str(tmp_path)) == before  # which tells runs apart
+
+
+def test_a_file_without_a_row_is_named(tmp_path, capsys):
+    pyarrow.parquet.write_table(pyarrow.table({"text": []}), tmp_path / "norows.parquet")
+    (tmp_path / "good.txt").write_text(LINES)
+    assert [book.title for book in texts.files([tmp_path])] == ["good"]
+    assert "norows.parquet" in capsys.readouterr().out
+
+
+def test_the_first_tokens_of_a_text_are_those_of_the_whole(tmp_path):
+    """Also where a word is longer than most."""
+    words = [*(f"word{number:02}" for number in range(90)), "a-longer-word-than-others"] * 9
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    backend = tokenizers.Tokenizer(WordLevel(vocabulary | {"?": len(vocabulary)}, unk_token="?"))
+    backend.pre_tokenizer = WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
+    (file := tmp_path / "book.txt").write_text(" ".join(words))
+    for count in (80, 91, 182, 364):
+        (ids,) = texts.read(tokenizer, texts.files([file]), count, count).values()
+        assert ids.tolist() == tokenizer(" ".join(words)).input_ids[:count]
 
 
 def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusal, tmp_path):

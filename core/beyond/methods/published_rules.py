@@ -178,7 +178,8 @@ def longrope2(
     """
     if critical_pair is None:
         critical_pair = int(np.ceil(geometry.index_of(1)))
-    check_whole(critical_pair, "the critical pair", 1)
+    else:
+        check_whole(critical_pair, "the critical pair", 1, geometry.pairs)
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_attention_factor(geometry, factor))
 

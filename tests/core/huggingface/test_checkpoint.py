@@ -324,6 +324,7 @@ BAD = {
     ),
     "a pointer": (alone("pytorch_model.bin", POINTER), "git lfs pull"),
     "a cut pickle": (alone("pytorch_model.bin", pickled), "cannot read .*pytorch_model.bin"),
+    "no tensor": (rewritten(lambda tensors: tensors.clear()), "missing"),
     "LoRA inside": (
         wrapped,
         "1 missing, for example model.layers.0.self_attn.q_proj.weight",
