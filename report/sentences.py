@@ -37,13 +37,14 @@ def borne_out(
     """
     false = {}
     for words, holds in assumptions:
-        found = _quoted(words).search(text)
-        if not found:
+        places = [*_quoted(words).finditer(text)]
+        if len(places) != 1:
+            has = f"{len(places)} places" if places else "no sentence"
             raise InputError(
-                f'{page} has no sentence with "{words}"; correct the quotation in assumed.py.'
+                f'{page} has {has} with "{words}"; correct the quotation in assumed.py.'
             )
         if not holds:
-            false[_sentence(text, found)] = ", ".join(_sources(words, templates))
+            false[_sentence(text, places[0])] = ", ".join(_sources(words, templates))
     if not false:
         return text
     named = [f'"{" ".join(text[slice(*place)].split())}" ({of})' for place, of in false.items()]
@@ -61,7 +62,11 @@ def _quoted(words: str) -> re.Pattern:
 
 
 def _sentence(text: str, found: re.Match) -> tuple[int, int]:
-    """Where the sentence begins and ends that has these words."""
+    """Where the sentence begins and ends that has these words, or the row of a table."""
+    row = text.rfind("\n", 0, found.start()) + 1
+    if text.startswith("|", row):
+        after = text.find("\n", found.end())
+        return row, after + 1 if after >= 0 else len(text)
     start = max((each.end() for each in _BREAK.finditer(text, 0, found.start())), default=0)
     after = _BREAK.search(text, found.end())
     return start, after.start() if after else len(text)

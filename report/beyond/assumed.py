@@ -157,8 +157,8 @@ def _keys(view: View) -> Assumptions:
     yield "it lowers the nats of the model that is not extended within L, too", sharper
     paid = of.of_windows(view, RIVAL, "16k", "original", "8k")
     yield "By loss, extending does not pay here", _on_each(paid)
-    for words in (decision.SLIGHT, decision.NO_MATTER, decision.UNDECIDED):
-        yield f"| {words} |", True
+    yield f"| {decision.SLIGHT} |", True
+    yield f"| {decision.NO_MATTER} | | any other | {decision.UNDECIDED} |", True
 
 
 def _fine_tuned(view: View) -> Assumptions:
@@ -179,9 +179,9 @@ def _fine_tuned(view: View) -> Assumptions:
     shown = training.still_closing(by_step)
     yield "that n̂ = 40 is still closing on YaRN. That follows in part", not shown
     yield "with the books' levels taken out it is", slope.mean + 2 * slope.error < 0
-    outcomes = ("BETTER", "WORSE", "SLIGHTLY_WORSE", "IMMATERIAL", "UNDECIDED")
-    for name in outcomes:
-        yield f"| {getattr(decision, name)} |", True
+    for words in (decision.BETTER, decision.WORSE, decision.SLIGHTLY_WORSE):
+        yield f"| {words} |", True
+    yield f"| {decision.IMMATERIAL} | | any other | {decision.UNDECIDED} |", True
     second = of.second_round(view).names + of.second_round(view, of_keys=True).names
     yield "that takes a fine-tune without scaling, which was planned", "original" not in second
     yield "A second round is [planned]", not second

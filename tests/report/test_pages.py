@@ -66,6 +66,8 @@ LEFT_OUT = [
     ("Of:\n\n- One\n  is. Two.\n- Three.\n", "One is. Two", "Of:\n\n- Three.\n"),
     ("- One is.\n- Two is\n  so.\n\nThree.\n", "Two is so", "- One is.\n\nThree.\n"),
     ("Of two:\n\n| a |\n| - |\n\nOne is.\n", "One", "Of two:\n\n| a |\n| - |\n\n\n"),
+    ("| a |\n| - |\n| One. Two |\n| so |\n\nx\n", "One", "| a |\n| - |\n| so |\n\nx\n"),
+    ("| a |\n| - |\n| so |\n| One |", "One", "| a |\n| - |\n| so |\n"),
 ]
 
 
@@ -90,6 +92,9 @@ def test_a_sentence_that_the_records_do_not_bear_out_is_refused_or_left_out_and_
         borne_out(strict=True, holds=False)
     with pytest.raises(InputError, match="has no sentence"):
         borne_out(strict=False, holds=True, quoted="No one")
+    text = f"{text}\n{text}"
+    with pytest.raises(InputError, match="has 2 places"):
+        borne_out(strict=False, holds=True)
 
 
 @pytest.fixture
