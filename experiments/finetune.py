@@ -134,7 +134,7 @@ class FineTune(Command):
         )
         group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
         saving = "recompute activations to save memory"
-        group.add_argument("--checkpointing", action=argparse.BooleanOptionalAction, help=saving)
+        command_line.on_or_off(group, "checkpointing", saving, "keep all activations")
         group = parser.add_argument_group("planning")
         group.add_argument(
             "--dry-run", action="store_true", help="print what the run needs and do nothing else"

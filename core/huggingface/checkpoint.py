@@ -17,7 +17,13 @@ import accelerate  # noqa: F401  (without it, from_pretrained builds no model on
 import safetensors
 import torch
 import transformers
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
 from transformers.integrations import deepspeed
 from transformers.modeling_utils import load_state_dict, remove_tied_weights_from_state_dict
 from transformers.utils import (
@@ -90,6 +96,7 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
     check_weights(source)
     for file in _copied(source):
         _check_file(source / file, source)
+    _check_loads(source)
     model = skeleton(config)
     check_fit(source, model)
     if getattr(config, "quantization_config", None):
@@ -99,6 +106,26 @@ def read(source: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
             stacklevel=3,
         )
     return config, model
+
+
+def _check_loads(source: Path) -> None:
+    """Refuse a tokenizer and defaults of generation that transformers cannot load."""
+    for name, reader in (
+        ("tokenizer_config.json", AutoTokenizer),
+        ("generation_config.json", GenerationConfig),
+    ):
+        # Code of a tokenizer's own is not run, and a package that it needs may be missing here.
+        if not (source / name).is_file() or "auto_map" in schema.read(source / name):
+            continue
+        try:
+            reader.from_pretrained(source)
+        except ImportError:
+            continue
+        except Exception as error:  # a broken file makes the libraries raise anything
+            raise InputError(
+                f"transformers cannot load what {source}/{name} describes ({in_one_line(error)}); "
+                f"{REMEDY}."
+            ) from error
 
 
 def check_fit(source: Path, model: PreTrainedModel) -> None:

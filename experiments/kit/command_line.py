@@ -269,6 +269,17 @@ def add_factor_argument(to: argparse.ArgumentParser) -> None:
     option(to, "--factor", factor, "S", "scaling factor s = L'/L", 2)
 
 
+def on_or_off(to: argparse._ActionsContainer, name: str, on: str, off: str) -> None:
+    """Add --NAME and --no-NAME, of which one is given, or neither.
+
+    Args:
+        on, off: what each does.
+    """
+    one = to.add_mutually_exclusive_group()
+    one.add_argument(f"--{name}", action="store_true", default=None, help=on)
+    one.add_argument(f"--no-{name}", action="store_false", dest=name, default=None, help=off)
+
+
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
     """Add --dtype; if it is not given, `Model.chosen_dtype` decides."""
     text = "dtype of the model (default float32; on a GPU the half precision that the model states)"

@@ -116,11 +116,8 @@ def add_books_of(to: argparse._ActionsContainer) -> None:
 
 def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window") -> None:
     """Add --bos and --no-bos."""
-    one = to.add_mutually_exclusive_group()
     text = f"begin {where} with BOS (default: what the tokenizer does before a text)"
-    one.add_argument("--bos", action="store_true", default=None, help=text)
-    text = f"begin {where} with the text itself"
-    one.add_argument("--no-bos", action="store_false", dest="bos", default=None, help=text)
+    command_line.on_or_off(to, "bos", text, f"begin {where} with the text itself")
 
 
 def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:

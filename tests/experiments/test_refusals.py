@@ -77,6 +77,7 @@ LINES = """
     a value twice: extend --model {model} --method pi --factor 2 --factor 3
     a method's value twice: extend --model {model} --method dprope --n-hat 4 --n_hat 6
     a switch and its contrary: perplexity --model {model} --texts text.txt --bos --no-bos
+    training's switch and its contrary: finetune --model {model} --checkpointing --no-checkpointing
     texts of two kinds: best --model {model} --texts text.txt plays:1
     texts of two packages: best --model {model} --texts plays:1 --texts parts:2
     more plays than there are: best --model {model} --texts plays:40

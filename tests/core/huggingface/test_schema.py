@@ -121,3 +121,20 @@ def test_the_sentence_names_file_and_key(folder, name, key, value):
     (folder / name).write_text(json.dumps(content | {key: value}))
     with pytest.raises(InputError, match=f"{key}.* in .*{name} is "):
         USES[name](folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("tokenizer_config.json", "padding_side", "64"),
+        ("tokenizer_config.json", "extra_special_tokens", True),
+        ("tokenizer_config.json", "added_tokens_decoder", [2, 2]),
+        ("generation_config.json", "cache_implementation", "x"),
+    ],
+)
+def test_nothing_is_exported_that_transformers_does_not_load(folder, name, key, value):
+    content = json.loads((folder / name).read_text())
+    (folder / name).write_text(json.dumps(content | {key: value}))
+    with pytest.raises(InputError, match=f"cannot load .*{name}"):
+        extended(folder)
+    assert not (folder.parent / "out").exists()
