@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from core import clex, extend
     from core.huggingface import embedding
-    from experiments.kit import identity, loading
+    from experiments.kit import loading
     from experiments.kit.model import Model
     from experiments.training import budget, state
     from experiments.training import corpus as training_text
@@ -52,7 +52,6 @@ else:
         clex,
         extend,
         embedding,
-        identity,
         loading,
         budget,
         state,
@@ -64,7 +63,6 @@ else:
         "core.clex",
         "core.extend",
         "core.huggingface.embedding",
-        "experiments.kit.identity",
         "experiments.kit.loading",
         "experiments.training.budget",
         "experiments.training.state",
@@ -318,7 +316,7 @@ def settings_of_run(
         **{
             name: value
             for name, value in configuration.items()
-            if name.endswith(identity.DROPOUT) and value
+            if name.endswith(loading.DROPOUT) and value
         },
         **records.of_method(command.model.geometry, method, command.factor, options),
         **texts.bos_for_record(command.bos),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from records.store import identity
+from records import identity
 
 
 class Journal(contextlib.AbstractContextManager):

@@ -32,7 +32,7 @@ from core import files, schema
 from core.errors import InputError
 from core.extend import export
 from core.schema import Count, Number, Text, having
-from experiments.kit import identity, processes
+from experiments.kit import loading, processes
 
 if TYPE_CHECKING:
     from transformers import Trainer
@@ -309,7 +309,7 @@ class Output:
             "run": self.settings,
             "identity": records.identity(**self.settings),
             **facts,
-            "sha256": identity.of_weights(finished),
+            "sha256": loading.weights_hashes(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(processes.rank()[1]),
