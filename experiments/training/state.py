@@ -4,8 +4,8 @@ While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there 
 When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`
 beside the weights.
 
-- The settings of a run are stated by :class:`experiments.finetune.FineTune`, once. Their hash is
-  the run's identity.
+- The settings of a run are stated by :func:`experiments.training.run.settings_of_run`, once. Their
+  hash is the run's identity.
 - A manifest holds these settings, and what else must be the same for a run to go on: the
   processes, the data, the code that trains, and every file's SHA-256, which covers the trainer's
   own state. It is written last: a checkpoint without one was killed while it was written, and is
