@@ -6,8 +6,6 @@ forward pass that computes what requests share only once. eval/open_llm_files.py
 documents.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -7,8 +7,6 @@ Unless the model's suite says otherwise, the lengths reach a quarter beyond the 
 the paper's 20k do for 16k.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -18,8 +18,6 @@ reason, and the exit status is 1. A task or length that does not fit in the mode
 out and named.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import glob

@@ -16,8 +16,6 @@ A record has these parts:
 This package needs neither torch nor a model.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """An append-only journal of a run, so that a run killed at any moment can resume."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ Typed are the keys that this project reads, and those of RoPE that transformers 
 a file holds is checked by the class of transformers that reads it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 

@@ -1,8 +1,6 @@
 """An experiment whose samples are prompts that a model continues: what it reads, which fit, and its
 answers."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ ends its answers, and its weights. What does not fit together is refused.
 Short hashes tell models apart, in whatever files they stand. For these no weights are loaded.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.util

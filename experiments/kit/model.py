@@ -5,8 +5,6 @@ A base model's name wins over a directory of that name: `tiny` is the base model
 directory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

@@ -4,8 +4,6 @@ GB are 10⁹ bytes. No model is allocated. Everything is counted for Llama's lay
 queries.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from transformers import PreTrainedConfig

@@ -10,8 +10,6 @@
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import signal
