@@ -115,7 +115,7 @@ class FineTune(Command):
         steps = self.arguments.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
-        if processes.rank()[0] == 0:
+        if processes.is_first():
             print(f"run           {self.run_name()}")
             print(f"method        {Setting.make(method, options).name}", flush=True)
         if self.arguments.dry_run:

@@ -63,7 +63,7 @@ def fine_tune(command: FineTune, training: Training, steps: int) -> None:
         except BaseException as error:
             error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
             raise
-    if processes.rank()[0] == 0 and not is_recorded:
+    if processes.is_first() and not is_recorded:
         print(output.path)
         record(command, state.training(output.path), run, file)
 

@@ -252,8 +252,8 @@ class Output:
             InputError: another command does.
         """
         with contextlib.ExitStack() as lock:
-            first = processes.rank()[0] == 0
-            processes.once(lambda: lock.enter_context(files.lock(self.path)), first)
+            here = processes.is_first()
+            processes.once(lambda: lock.enter_context(files.lock(self.path)), here)
             yield
 
     def begin(self, data_sha256: str) -> dict:
@@ -273,9 +273,8 @@ class Output:
             InputError: the checkpoint is incomplete, or belongs to another run, number of
                 processes, data or code.
         """
-        rank, count = processes.rank()
         stated = facts(
-            self.settings | {"processes": count, "data_sha256": data_sha256},
+            self.settings | {"processes": processes.count(), "data_sha256": data_sha256},
             *records.CODE,
             "experiments/finetune.py",
         )
@@ -284,7 +283,7 @@ class Output:
             # what a kill left of a checkpoint goes
             remove_but(whole(self.unfinished, stated), self.unfinished)
 
-        processes.once(prepare, rank == 0)
+        processes.once(prepare, processes.is_first())
         return stated
 
     def finish(self, trainer, tokenizer, facts: dict) -> None:
@@ -312,7 +311,7 @@ class Output:
             "sha256": loading.weights_hashes(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
-            "environment": records.environment(processes.rank()[1]),
+            "environment": records.environment(processes.count()),
         }
         files.write_json(finished / FACTS, stated | {"content": content(stated)})
         finished.rename(self.path)
