@@ -12,8 +12,6 @@ b·q) < k·q is a difference of two floor sums, which a Euclid-like recursion ev
 integer steps.
 """
 
-from __future__ import annotations
-
 import functools
 from fractions import Fraction
 

@@ -12,8 +12,6 @@ Both are in nats, one value per dimension pair; the averaged disturbance D(P_L',
 over pairs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

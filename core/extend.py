@@ -1,8 +1,6 @@
 """Apply a RoPE scaling to a loaded Hugging Face model or to a checkpoint on disk, and write a stock
 checkpoint."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Write files and directories that appear whole or not at all, and lock what another process must
 not touch."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

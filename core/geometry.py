@@ -1,7 +1,5 @@
 """The RoPE that a model was trained with, and the result of a scaling method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 

@@ -6,8 +6,6 @@ Its keyword-only parameters are its options, in Python and on the command line. 
 it up by name. All arithmetic is float64 NumPy.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

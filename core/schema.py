@@ -1,8 +1,6 @@
 """What a JSON file may hold: it is checked once, where it is read, and readers need no check of
 their own."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 

@@ -1,8 +1,6 @@
 """The benchmarks: prompts, metrics, generation, perplexity and intervals; and what a model is asked
 to continue."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

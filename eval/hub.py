@@ -7,8 +7,6 @@ processes and commands share: what is there is not downloaded again, and an inte
 resumes.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable

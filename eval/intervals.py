@@ -1,7 +1,5 @@
 """Confidence intervals: by bootstrap, Wilson's where samples are few, and Student's over texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

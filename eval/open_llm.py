@@ -6,8 +6,6 @@ forward pass that computes what requests share only once. eval/open_llm_files.py
 documents.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json
@@ -34,7 +32,7 @@ from core.huggingface.rotation import at_length, scale_for
 from eval import special_tokens
 from eval.generation import keeps_tokens, shared_prefix
 from eval.intervals import mean_interval, mean_of_means
-from eval.open_llm_files import TASKS, Tables, read
+from eval.open_llm_files import TASKS, Benchmark, Tables, read
 
 # lm-eval warns of every local data set, and of a model that was loaded by someone else.
 logging.getLogger("lm_eval").setLevel(logging.ERROR)
@@ -45,9 +43,10 @@ CHUNK = 16  # documents whose requests are scored together; a killed run repeats
 ANSWERS = 8  # to one document that are read side by side; changes memory, not scores
 
 
-def load(
-    name: str, data: Path | None = None, shots: int | None = None
-) -> dict[str, ConfigurableTask]:
+Tasks = dict[str, ConfigurableTask]  # of one benchmark, by key prefix
+
+
+def load(name: str, data: Path | None = None, shots: int | None = None) -> Tasks:
     """lm-eval's task objects of a benchmark, by key prefix: one, or for MMLU one per subject.
 
     Local files change only where documents come from. For MMLU they may hold fewer than the 57
@@ -90,73 +89,61 @@ def load(
     return {key: loaded[task] for key, task in members.items()}
 
 
-def documents(
-    name: str, data: Path | None = None, limit: int | None = None, seed: int = 0
-) -> list[str]:
+def documents(tasks: Tasks, limit: int | None = None, seed: int = 0) -> list[str]:
     """The keys of the documents to score, such as "hellaswag/17" or "mmlu/abstract_algebra/17".
 
     The number is the document's row in the split that lm-eval scores. With a limit, the benchmark
     (for MMLU, all subjects in sequence) is cut into `limit` equal parts, and one document is drawn
     from each. So no document comes twice, and every part of the benchmark is in the sample.
 
-    Raises:
-        InputError: as :func:`load`.
+    Args:
+        tasks: of one benchmark, from :func:`load`.
     """
-    keys = [key for key, _, _ in _rows(load(name, data, shots=0))]
+    keys = [key for key, _, _ in _rows(tasks)]
     if limit is None or limit >= len(keys):
         return keys
     edges = np.linspace(0, len(keys), limit + 1).astype(int)
     return [keys[row] for row in np.random.default_rng(seed).integers(edges[:-1], edges[1:])]
 
 
-def content_hashes(
-    name: str, keys: Iterable[str], data: Path | None = None, shots: int | None = None
-) -> dict[str, str]:
+def content_hashes(tasks: Tasks, keys: Iterable[str]) -> dict[str, str]:
     """The SHA-256 of each document and of its requests: examples, question and answers, as a model
     is asked them.
 
     Args:
-        name, keys, data, shots: as for :func:`evaluate`.
+        tasks, keys: as for :func:`evaluate`.
     """
     content = {
         key: json.dumps(
             [requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str
         )
-        for key, _, requests in _requests(load(name, data, shots), set(keys))
+        for key, _, requests in _requests(tasks, set(keys))
     }
     return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
 
 
-def check(
-    tokenizer: PreTrainedTokenizerBase,
-    name: str,
-    keys: Iterable[str],
-    data: Path | None,
-    shots: int | None,
-):
+def check(tokenizer: PreTrainedTokenizerBase, tasks: Tasks, keys: Iterable[str]) -> None:
     """Refuse documents that cannot be scored with the tokenizer; no model is needed.
 
     Args:
-        name, keys, data, shots: as for :func:`evaluate`.
+        tasks, keys: as for :func:`evaluate`.
 
     Raises:
         InputError: a document cannot be; the message names it.
     """
-    for key, _, requests in _requests(load(name, data, shots), set(keys)):
+    for key, _, requests in _requests(tasks, set(keys)):
         for request in requests:
             try:
                 SharedPrefixLM.check(tokenizer, *request.args)
             except InputError as error:
-                raise InputError(f"{TASKS[name].title}, document {key}: {error}") from error
+                raise InputError(f"{_benchmark(key).title}, document {key}: {error}") from error
 
 
 def evaluate(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    name: str,
+    tasks: Tasks,
     keys: Iterable[str],
-    data: Path | None = None,
-    shots: int | None = None,
 ) -> Iterator[tuple[str, dict]]:
     """Score documents one by one, in the benchmark's order.
 
@@ -168,16 +155,15 @@ def evaluate(
     Args:
         model: a causal language model. As in lm-eval, a prompt longer than its configuration's
             max_position_embeddings loses its beginning.
-        name: a key of TASKS.
+        tasks: of one benchmark, from :func:`load`.
         keys: the keys to score, from :func:`documents`.
-        data, shots: see :func:`load`.
 
     Yields:
         (key, {"score": lm-eval's metric of that document in [0, 1], "tokens": length of its prompt
         before any cut}).
 
     Raises:
-        InputError: as :func:`load`.
+        InputError: lm-eval cannot read a document.
         NonFiniteError: a log-likelihood is not finite; the message names the document.
     """
     # float32, because bfloat16 rounds a log-likelihood of −40 to a quarter of a nat, so choices
@@ -185,7 +171,7 @@ def evaluate(
     lm = SharedPrefixLM(
         pretrained=model, tokenizer=tokenizer, batch_size=ANSWERS, softmax_dtype="float32"
     )
-    pending = _requests(load(name, data, shots), set(keys))
+    pending = _requests(tasks, set(keys))
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(
             lm.loglikelihood(
@@ -196,7 +182,7 @@ def evaluate(
             results = list(islice(answers, len(requests)))
             if not np.isfinite([log_likelihood for log_likelihood, _ in results]).all():
                 raise NonFiniteError(f"the log-likelihood of an answer to {key} is not finite")
-            score = float(task.process_results(requests[0].doc, results)[TASKS[name].metric])
+            score = float(task.process_results(requests[0].doc, results)[_benchmark(key).metric])
             if not np.isfinite(score):  # mc2, if all answers are too improbable for float64
                 raise NonFiniteError(f"the score of {key} is not finite")
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
@@ -248,7 +234,12 @@ def _splits(tables: Tables, name: str, key: str) -> dict[str, Dataset]:
     return splits
 
 
-def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTask, int]]:
+def _benchmark(key: str) -> Benchmark:
+    """The benchmark that a document is of."""
+    return TASKS[key.partition("/")[0]]
+
+
+def _rows(tasks: Tasks) -> list[tuple[str, ConfigurableTask, int]]:
     """(key, task, row) of every document of a benchmark, in order."""
     return [
         (f"{prefix}/{row}", task, row)
@@ -257,9 +248,7 @@ def _rows(tasks: dict[str, ConfigurableTask]) -> list[tuple[str, ConfigurableTas
     ]
 
 
-def _requests(
-    tasks: dict[str, ConfigurableTask], wanted: set[str]
-) -> Iterator[tuple[str, ConfigurableTask, list]]:
+def _requests(tasks: Tasks, wanted: set[str]) -> Iterator[tuple[str, ConfigurableTask, list]]:
     """(key, task, lm-eval's requests, one per answer) of the wanted documents."""
     for key, task, row in _rows(tasks):
         shots = task.config.num_fewshot

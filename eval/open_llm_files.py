@@ -9,8 +9,6 @@ a pinned commit, or from a directory `data` with the same columns:
     which <data>/arc_challenge/train.parquet, test.parquet
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -16,8 +16,6 @@ eval/perplexity.py) does the same wherever the tokenizer has a BOS token. Withou
 holds the text's tokens and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from unittest import mock
 

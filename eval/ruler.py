@@ -11,8 +11,6 @@ Not thread-safe: a script uses sys.argv and the global random generators, which 
 afterwards.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io

@@ -8,8 +8,6 @@ experiments/suites/ says by which benchmarks, and smollm2's leaves out the train
 those of experiments.rerun, which measures this ablation too.
 """
 
-from __future__ import annotations
-
 from experiments import rerun
 from experiments.kit import command_line
 

@@ -8,8 +8,6 @@ Without --method, all methods whose frequencies follow from the geometry are com
 --factor, at each s of a base model. `python -m experiments.extend` shows single pairs.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 longer than the window minus 500 tokens are cut in the middle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from eval import Request, hub, longbench

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -75,10 +76,8 @@ class OpenLLM(Experiment):
         given = self.arguments
         samples = {}
         data = {}
-        for task in given.tasks:
-            check_choice(task, "task", TASKS)
-            keys = open_llm.documents(task, self.benchmark, given.limit)
-            of_task = open_llm.content_hashes(task, keys, self.benchmark, self._shots(task))
+        for task, loaded in self._loaded.items():
+            of_task = open_llm.content_hashes(loaded, open_llm.documents(loaded, given.limit))
             samples |= of_task
             data[task] = {
                 "documents": len(of_task),
@@ -95,14 +94,13 @@ class OpenLLM(Experiment):
         """The documents' keys by task."""
         by_task = self._by_task(keys)
         for task, of_task in by_task.items():
-            how = {"data": self.benchmark, "shots": self._shots(task)}
-            open_llm.check(self.model.tokenizer, task, of_task, **how)
+            open_llm.check(self.model.tokenizer, self._loaded[task], of_task)
         return list(by_task.items())
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, dict]]:
         for task, keys in requests:
-            how = {"data": self.benchmark, "shots": self._shots(task)}
-            yield from open_llm.evaluate(model, self.model.tokenizer, task, keys, **how)
+            tasks = self._loaded[task]
+            yield from open_llm.evaluate(model, self.model.tokenizer, tasks, keys)
 
     def summary(self, values: dict[str, dict]) -> dict:
         rows = []
@@ -121,6 +119,16 @@ class OpenLLM(Experiment):
         for key in keys:
             by_task[key.split("/")[0]].append(key)
         return {task: of_task for task, of_task in by_task.items() if of_task}
+
+    @functools.cached_property
+    def _loaded(self) -> dict[str, open_llm.Tasks]:
+        """lm-eval's tasks of each benchmark, read once."""
+        for task in self.arguments.tasks:
+            check_choice(task, "task", TASKS)
+        return {
+            task: open_llm.load(task, self.benchmark, self._shots(task))
+            for task in self.arguments.tasks
+        }
 
     def _shots(self, task: str) -> int:
         return min(self.arguments.shots, TASKS[task].shots)

@@ -18,8 +18,6 @@ reason, and the exit status is 1. A task or length that does not fit in the mode
 out and named.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import glob
@@ -147,7 +145,7 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     option(parser, "--chain", command_line.none_or_more, "N", number)
     data = parser.add_argument_group("data")
     own = "score the .txt and .parquet files in DIR, or texts of packages (default: the suite's)"
-    option(data, "--texts", _texts, "DIR|KIND:N", own)
+    option(data, "--texts", texts.source, "DIR|KIND:N", own)
     texts.add_books_of(data)
     items = (
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
@@ -256,12 +254,6 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     for factor in factors:
         rope.scale(model.geometry, rope.ORIGINAL, factor)  # refuses a factor that extends nothing
     return model.folder, model.settings(*factors)
-
-
-def _texts(name: str) -> Path | str:
-    """A directory, or a name of texts of packages."""
-    found = texts.source(name)
-    return found if isinstance(found, str) else existing_directory(name)
 
 
 def _corpus(name: str) -> str:

@@ -8,8 +8,6 @@ models. As in NVIDIA's wrapper, the model reads them with the special tokens tha
 by default, such as LLaMA2's <s>.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 

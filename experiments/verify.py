@@ -10,8 +10,6 @@ single blocks, but not durations and environment. The exit status is 1 if a diff
 tolerance.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import shlex

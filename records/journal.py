@@ -1,7 +1,5 @@
 """An append-only journal of a run, so that a run killed at any moment can resume."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -9,7 +7,7 @@ from pathlib import Path
 
 from core import files
 from core.errors import InputError
-from records.store import identity
+from records import identity
 
 
 class Journal(contextlib.AbstractContextManager):

@@ -1,7 +1,5 @@
 """What a record holds, see :mod:`records`, by the experiment that wrote it."""
 
-from __future__ import annotations
-
 import functools
 from typing import Annotated, Any, Literal
 

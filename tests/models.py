@@ -84,7 +84,7 @@ def fine_tuned(directory, **settings) -> dict:
     """Write the training.json with which experiments.finetune would have left this checkpoint;
     return it."""
     import records
-    from experiments.kit.identity import of_weights
+    from experiments.kit.loading import weights_hashes
     from experiments.training import state
 
     run = {
@@ -105,7 +105,7 @@ def fine_tuned(directory, **settings) -> dict:
         "parameters": 1,
         "data_facts": {"sha256": "abc", "sequences": 7, "books": []},
         "ran_on": {},
-        "sha256": of_weights(directory),
+        "sha256": weights_hashes(directory),
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }

@@ -12,8 +12,6 @@ what else is in the batch, and where a text is read in chunks or continued: what
 computed at one t, and a pass at another is refused.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

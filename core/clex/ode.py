@@ -14,8 +14,6 @@ top of NTK-aware scaling, obeys
 The classical Runge-Kutta method (RK4) solves it in steps of 0.01.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """CLEX's rotary embedding: its scale is random in training and follows the input's length in
 evaluation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ takes them. And a mask of many queries is copied as numbers, four bytes for each
 part of the queries needs a part of it.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import torch

@@ -5,8 +5,6 @@ What extending changed in the configuration is an argument of such a command. Th
 no weight changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,8 +1,6 @@
 """The files of a checkpoint: those that a loader opens, whether they fit the configuration, copying
 them."""
 
-from __future__ import annotations
-
 import copy as copying
 import logging as logs
 import os

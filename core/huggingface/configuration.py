@@ -8,8 +8,6 @@ scaling fully, that one is written, because more engines know it. Transformers 5
 written configuration has both.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

@@ -6,8 +6,6 @@ rotary embedding that its own class builds from it, so it computes what a plain 
 of the export computes.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import math

@@ -1,8 +1,6 @@
 """The rotary embedding of a model: where a longer context concerns it, and by which frequencies it
 turns where these follow the length of the input."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,12 +4,10 @@ Typed are the keys that this project reads, and those of RoPE that transformers 
 a file holds is checked by the class of transformers that reads it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import Field, create_model
 
 from .. import files
 from ..geometry import LARGEST
@@ -37,12 +35,8 @@ _LIMIT_OF_TOKENS = Annotated[float, Field(strict=True, ge=1, multiple_of=1, allo
 _NUMBER = Annotated[float, Field(strict=True, ge=0, le=LARGEST)]
 # float32's largest is 3e38, and a pair that stands still is divided by 1e30
 _DIVISOR = Annotated[float, Field(strict=True, gt=0, le=1e38)]
-_IDS = Annotated[list[_WHOLE], BeforeValidator(lambda ids: ids if isinstance(ids, list) else [ids])]
-# as text, or as what a tokenizer makes of it
-_TOKEN = Annotated[
-    str | None,
-    BeforeValidator(lambda token: token.get("content", {}) if isinstance(token, dict) else token),
-]
+_IDS = _WHOLE | list[_WHOLE]
+_TOKEN = str | having({"content": str}) | None  # or as what a tokenizer makes of it
 
 # the share of a head's dimensions that is rotated, by the names under which programs read it
 SHARES = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")

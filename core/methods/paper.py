@@ -3,8 +3,6 @@
 They stand in the order of its tables.
 """
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

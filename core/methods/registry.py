@@ -4,8 +4,6 @@ What a table, a figure or a suite needs to know about a method is in its registr
 list none by name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from collections.abc import Callable

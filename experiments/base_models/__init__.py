@@ -1,7 +1,5 @@
 """The base models, one file each: a file's name, with hyphens, is its model's."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """LLaMA2 in the paper: its geometry, n̂ (section 4.1), and sizes without grouped queries."""
 
-from __future__ import annotations
-
 from core.geometry import RopeGeometry
 from experiments.base_models.model import BaseModel, papers_n_hat
 

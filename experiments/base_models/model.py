@@ -1,7 +1,5 @@
 """A base model, and how it is fine-tuned. What is measured of it is in experiments/suites/."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from core import rope

@@ -181,7 +181,7 @@ class Command:
             InputError: a record of another run, or of another model, is in its place.
         """
         file = records.path(self.results, self.model.folder, self.name, name)
-        first = processes.rank()[0] == 0
+        first = processes.is_first()
         if first:
             self.check_model()
         if not records.is_done(file, run, self.arguments.replace):
@@ -201,7 +201,7 @@ class Command:
         folder = results.parent / "runs" / self.model.folder / self.name
         place = records.identity(results=str(results))
         path = folder / f"{identity}.{records.code_hash()}.{place}"
-        if processes.rank()[0] == 0 and self.arguments.replace:
+        if processes.is_first() and self.arguments.replace:
             for old in folder.glob(f"{path.name}.*.jsonl"):
                 with files.lock(old):
                     old.unlink()
@@ -219,7 +219,7 @@ class Command:
             parts: its other parts, see :mod:`records`.
         """
         records.state_model(self.results, self.model.folder, self.model.facts(self.factor))
-        environment = records.environment(processes.rank()[1]) | of_machine
+        environment = records.environment(processes.count()) | of_machine
         environment["seconds"] = round(seconds, 1)
         written = records.write(file, run, **parts, scores=scores, environment=environment)
         lines = command_line.aligned(self.rows(scores))

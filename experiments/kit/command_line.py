@@ -1,8 +1,6 @@
 """What every command line shares: types of arguments, the methods' options, and the one-sentence
 errors."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import math

@@ -1,13 +1,10 @@
 """An experiment whose samples are prompts that a model continues: what it reads, which fit, and its
 answers."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import records
@@ -120,7 +117,7 @@ class Generation(Experiment):
             raise InputError(
                 f"{reason} (of {named_by}, {', '.join(map(str, unfit))} do not fit{left})."
             )
-        if processes.rank()[0] == 0:
+        if processes.is_first():
             for item, reason in unfit.items():
                 print(f"{SKIPPED}{self.name} {item}: {reason.partition(';')[0]}.")
         return fitting, samples
@@ -188,16 +185,12 @@ class Generation(Experiment):
             yield key, value | {"prediction": prediction}
 
     def beside(self, values: dict[str, dict]) -> dict:
-        """How many answers never left their thinking."""
+        """How many answers never left their thinking; the terminal says so, too."""
         thinking = sum("thinking" in value for value in values.values())
-        return {"thinking": thinking} if thinking else {}
-
-    def finish(self, file: Path, run: dict, **parts: Any) -> None:
-        """As of every experiment; the terminal says how many answers never left their thinking."""
-        super().finish(file, run, **parts)
-        if "thinking" in parts:
-            print(
-                f"{parts['thinking']} of {len(self.prepared.samples)} answers never left their "
-                "thinking (<think> without </think>); generate more tokens, or switch thinking off "
-                "by --chat-options."
-            )
+        if not thinking:
+            return {}
+        print(
+            f"{thinking} of {len(values)} answers never left their thinking (<think> without "
+            "</think>); generate more tokens, or switch thinking off by --chat-options."
+        )
+        return {"thinking": thinking}

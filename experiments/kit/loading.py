@@ -1,10 +1,13 @@
 """Where the files of a checkpoint are, and what they hold: its configuration, its tokenizer, what
-ends its answers, and its weights. What does not fit together is refused."""
+ends its answers, and its weights. What does not fit together is refused.
 
-from __future__ import annotations
+Short hashes tell models apart, in whatever files they stand. For these no weights are loaded.
+"""
 
 import functools
+import hashlib
 import importlib.util
+import json
 import os
 import pickle
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from pathlib import Path
 import torch
 import transformers
 from huggingface_hub import try_to_load_from_cache
+from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoTokenizer,
@@ -24,18 +28,25 @@ from transformers import (
 )
 from transformers.utils import cached_file
 
-from core import clex
+import records
+from core import CLEX_FILE, clex, files
 from core.errors import InputError, in_one_line, meant
 from core.huggingface import attention as less_memory
 from core.huggingface import schema
-from core.huggingface.checkpoint import check_fit, check_weights, has_weights, misfit, read_config
-from core.huggingface.configuration import text_config
+from core.huggingface.checkpoint import (
+    check_fit,
+    check_weights,
+    has_weights,
+    misfit,
+    read_config,
+    weights,
+)
+from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.rotation import model_class, skeleton
 from eval import hub
 from eval.generation import model_stops
 from experiments import base_models
 from experiments.kit.processes import device
-from records import ROOT
 
 # DeepSpeed, which transformers imports when saving, would warn about its own guess.
 if not torch.cuda.is_available():
@@ -46,6 +57,30 @@ transformers.logging.set_verbosity_error()
 transformers.AttentionInterface.register("sdpa", less_memory.sdpa)  # the same, with less memory
 # Weights in formats that are not used here.
 _OTHER_FORMATS = ["*.h5", "*.msgpack", "*.onnx*", "*.gguf", "*.pth", "*.ot", "consolidated*"]
+# Fields of a configuration that change no number: who wrote it, how weights were drawn, and the
+# dtype, which records state themselves. Of others, those that its class knows count, and those that
+# models read whose classes do not.
+_NO_EFFECT = (
+    "_name_or_path",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",
+    "architectures",
+    "use_cache",
+    "initializer_range",
+    "initializer_factor",
+)
+_TEXT = " A naïve\tﬁrst line, isn't it ?\n\n2nd\u00a0line 😀"  # what tokenizers read differently
+DROPOUT = "dropout", "pdrop"  # the ends of the fields that training alone reads
+_ALSO_READ = {
+    "head_dim",
+    "is_causal",
+    "sliding_window",
+    "router_bias",
+    "layer_types",
+    "quantization_config",
+    EXTENSION,
+}
 
 
 @dataclass(frozen=True)
@@ -146,7 +181,7 @@ def find(name: str) -> Source:
     base = base_models.MODELS.get(name)
     place = base.source if base else name
     if place.startswith("repository:"):
-        return Source(name, str(ROOT / place.removeprefix("repository:")))
+        return Source(name, str(records.ROOT / place.removeprefix("repository:")))
     if place.startswith("package:"):
         package, file = place.removeprefix("package:").split("/", 1)
         spec = importlib.util.find_spec(package)  # finds the package without importing it
@@ -273,6 +308,82 @@ def _needs_several(config: PreTrainedConfig, dtype: str) -> bool:
         return False
     if getattr(config, "quantization_config", None):
         return True
-    weights = sum(each.numel() for each in skeleton(config, rotates=False).parameters())
+    count = sum(each.numel() for each in skeleton(config, rotates=False).parameters())
     free, _ = torch.cuda.mem_get_info(device())
-    return weights * getattr(torch, dtype).itemsize > free
+    return count * getattr(torch, dtype).itemsize > free
+
+
+# What tells models apart.
+
+
+def tokenizer_hash(tokens: PreTrainedTokenizerBase) -> str:
+    """A hash of how a tokenizer reads a text."""
+    if tokens.is_fast:
+        rules = json.loads(tokens.backend_tokenizer.to_str())
+        rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
+    else:
+        rules = {
+            "class": type(tokens).__name__,
+            "vocabulary": tokens.get_vocab(),
+            "read": tokens(_TEXT).input_ids,
+        }
+    rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
+    special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
+    return records.identity(rules=rules, **special)
+
+
+def config_hash(config: PreTrainedConfig) -> str:
+    """A hash of all in a configuration that changes what the model computes."""
+    return records.identity(**_effective(config))
+
+
+def _effective(config: PreTrainedConfig) -> dict:
+    """What of a configuration changes what the model computes; in a composite model's are those of
+    its parts."""
+    known = type(config)().to_dict().keys() | _ALSO_READ
+    fields = {}
+    for key, value in config.to_diff_dict().items():
+        if key in known and key not in _NO_EFFECT and not key.endswith(DROPOUT):
+            part = getattr(config, key, None)
+            fields[key] = _effective(part) if isinstance(part, PreTrainedConfig) else value
+    if EXTENSION in fields:
+        fields[EXTENSION] = {
+            key: fields[EXTENSION].get(key) for key in ("context_length", "rope_theta", "factor")
+        }
+    return fields
+
+
+def weights_hashes(directory: Path) -> dict[str, str]:
+    """The SHA-256 of each file of weights that is loaded from a directory, by its path there.
+
+    Of safetensors it is that of all tensors, whether they lie in one file or in shards.
+    """
+    found = weights(directory)
+    holders = {
+        name: directory / file
+        for file, held in found.items()
+        for name in held
+        if file.suffix == ".safetensors"
+    }
+    hashes = {"tensors": _tensors_hash(holders)} if holders else {}
+    others = [file for file in found if file.suffix not in (".json", ".safetensors")]
+    if not found:
+        others = [file.relative_to(directory) for file in directory.glob("*.gguf")]
+    if (directory / CLEX_FILE).is_file():
+        others.append(Path(CLEX_FILE))
+    return hashes | {str(file): files.sha256(directory / file) for file in sorted(others)}
+
+
+def _tensors_hash(holders: dict[str, Path]) -> str:
+    """The SHA-256 of names, dtypes, shapes and bytes of tensors, in the order of names.
+
+    Args:
+        holders: the safetensors file of each tensor.
+    """
+    whole = hashlib.sha256()
+    opened = {file: safe_open(file, "pt") for file in set(holders.values())}
+    for name in sorted(holders):
+        tensor = opened[holders[name]].get_tensor(name)
+        whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()

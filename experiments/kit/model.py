@@ -5,8 +5,6 @@ A base model's name wins over a directory of that name: `tiny` is the base model
 directory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools
@@ -31,7 +29,7 @@ from core.huggingface.rotation import skeleton
 from eval import special_tokens
 from experiments import base_models
 from experiments.base_models.model import BaseModel, own_model
-from experiments.kit import command_line, identity, loading
+from experiments.kit import command_line, loading
 from experiments.kit.loading import Source
 from experiments.kit.processes import device
 from experiments.training import state
@@ -181,7 +179,7 @@ class Model:
     @functools.cached_property
     def hashes(self) -> dict[str, str]:
         """The SHA-256 of its local files of weights."""
-        return identity.of_weights(Path(self.source.place))
+        return loading.weights_hashes(Path(self.source.place))
 
     def facts(self, *factors: float) -> dict:
         """The contents of model.json beside its records; of a model that cannot be extended, its
@@ -276,8 +274,8 @@ def own_name(model: str) -> str:
 def _content(model: Model) -> dict[str, str]:
     """Hashes of what its tokenizer and its configuration say."""
     return {
-        "tokenizer": identity.of_tokenizer(model.tokenizer),
-        "config": identity.of_config(model.config),
+        "tokenizer": loading.tokenizer_hash(model.tokenizer),
+        "config": loading.config_hash(model.config),
     }
 
 
@@ -295,7 +293,7 @@ def _before_export(model: Model, results: Path) -> tuple[str, dict] | None:
     before = getattr(text, EXTENSION).get("before") or {}
     vars(text).update({key: before[key] for key in configuration.CHANGED if key in before})
     delattr(text, EXTENSION)
-    content = _content(model) | {"sha256": model.hashes, "config": identity.of_config(config)}
+    content = _content(model) | {"sha256": model.hashes, "config": loading.config_hash(config)}
     known = _known(content, results)
     return known if known and _extends_to(model, config) else None
 
@@ -311,7 +309,7 @@ def _extends_to(exported: Model, before: PreTrainedConfig) -> bool:
             model.config.save_pretrained(folder)
             configuration.write(Path(folder), model.config)
             written = read_config(Path(folder))
-            return identity.of_config(written) == identity.of_config(exported.config)
+            return loading.config_hash(written) == loading.config_hash(exported.config)
         except InputError:  # the method is not known, or needs a file
             return False
 

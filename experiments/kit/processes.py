@@ -33,6 +33,16 @@ def rank() -> tuple[int, int]:
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
+def is_first() -> bool:
+    """Whether this process is the one that prints and writes records."""
+    return rank()[0] == 0
+
+
+def count() -> int:
+    """How many processes work together."""
+    return rank()[1]
+
+
 def device() -> str:
     """This process's GPU if there is one, else the CPU."""
     if not torch.cuda.is_available():
@@ -40,7 +50,7 @@ def device() -> str:
     # Some schedulers show each process only its own GPU, which is then number 0.
     return (
         "cuda"
-        if rank()[1] == 1
+        if count() == 1
         else f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
     )
 
@@ -51,7 +61,7 @@ def join() -> None:
 
     The processes only wait for each other, so gloo is enough even on GPUs.
     """
-    if rank()[1] == 1 or torch.distributed.is_initialized():
+    if count() == 1 or torch.distributed.is_initialized():
         return
     if torch.cuda.is_available():
         torch.cuda.set_device(device())
@@ -60,7 +70,7 @@ def join() -> None:
 
 def barrier() -> None:
     """Wait until every process has called this."""
-    if rank()[1] > 1:
+    if count() > 1:
         join()
         torch.distributed.barrier()
 
@@ -68,7 +78,7 @@ def barrier() -> None:
 def expected() -> int:
     """How many processes train after :func:`start`: those that a launcher started, else one for
     each GPU."""
-    return rank()[1] if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
+    return count() if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
 
 
 def start(module: str) -> None:
@@ -78,13 +88,12 @@ def start(module: str) -> None:
     If one process is enough, return instead. If one of several exits with status 2, so does this
     process.
     """
-    count = expected()
-    if count != rank()[1]:
-        sys.exit(on_all_gpus(module, sys.argv[1:], count))
+    if expected() != count():
+        sys.exit(on_all_gpus(module, sys.argv[1:], expected()))
 
 
-def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu") -> int:
-    """The exit status of `python -m module` in `count` processes, by default one for each GPU."""
+def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu") -> int:
+    """The exit status of `python -m module` in so many processes, by default one for each GPU."""
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -99,7 +108,7 @@ def on_all_gpus(module: str, arguments: Sequence[str], count: int | str = "gpu")
     try:
         run.run(
             run.parse_args(
-                ["--standalone", *deaf, f"--nproc-per-node={count}", "-m", module, *arguments]
+                ["--standalone", *deaf, f"--nproc-per-node={number}", "-m", module, *arguments]
             )
         )
     except ChildFailedError as error:

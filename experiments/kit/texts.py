@@ -399,7 +399,7 @@ def read(tokenizer, given: list[Book], least: int, most: int | None = None) -> d
 
 def say_left_out(short: dict[str, int], least: int) -> None:
     """Name the texts that are too short, by their titles and numbers of tokens."""
-    if not short or processes.rank()[0]:
+    if not (short and processes.is_first()):
         return
     named = ", ".join(f"{title!r} ({count})" for title, count in [*short.items()][:NAMED])
     more = f" and {len(short) - NAMED} others" if len(short) > NAMED else ""

@@ -13,8 +13,6 @@ suite has
   in FIRST come before the parts of all other files.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from types import ModuleType

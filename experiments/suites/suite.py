@@ -1,7 +1,5 @@
 """What a suite's loops yield: chains of commands, each of which makes one model and measures it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -11,8 +11,6 @@ the arguments of a call, which PyTorch then computes. What that function does no
 caps and sinks, never calls it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import shutil

@@ -4,15 +4,11 @@ GB are 10⁹ bytes. No model is allocated. Everything is counted for Llama's lay
 queries.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-import numpy as np
 from transformers import PreTrainedConfig
 
 from core.errors import InputError
-from core.geometry import RopeGeometry, RopeScaling
 from core.huggingface.configuration import text_config
 from core.huggingface.rotation import skeleton
 from experiments.base_models.model import Training
@@ -146,28 +142,3 @@ def plan(
         *(f"              {size:6.1f}  {name}" for name, size in peak.items()),
         f"expected      {hours:.2g} hours on A100s at {MFU:.0%} of their bfloat16 peak",
     ]
-
-
-def pairs(geometry: RopeGeometry, scaling: RopeScaling, factor: float) -> str:
-    """Which pairs are interpolated; of a blend, how many are divided by what."""
-    divisors = geometry.inv_freq / scaling.inv_freq
-    by_one = np.isclose(divisors, 1)
-    by_s = np.isclose(divisors, factor) & ~by_one
-    between = divisors[~by_one & ~by_s]
-    count = len(divisors)
-    if len(between):
-        return (
-            f"{by_one.sum()} of {count} pairs are divided by 1, {by_s.sum()} by s = {factor:g}, "
-            f"{len(between)} by {between.min():.3g} to {between.max():.3g}"
-        )
-    if not by_s.any():
-        return f"none of {count} pairs is interpolated"
-    return f"pairs {_ranges(np.flatnonzero(by_s).tolist())} of {count} are interpolated"
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Ascending whole numbers as ranges, such as "3–5, 9"."""
-    firsts = [number for number in numbers if number - 1 not in numbers]
-    lasts = [number for number in numbers if number + 1 not in numbers]
-    spans = zip(firsts, lasts, strict=True)
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in spans)

@@ -33,7 +33,7 @@ from core import files
 from core.errors import InputError
 from eval import hub, special_tokens
 from experiments.kit import processes, texts
-from experiments.kit.identity import of_tokenizer
+from experiments.kit.loading import tokenizer_hash
 from experiments.kit.texts import Book
 from records import identity
 
@@ -201,7 +201,7 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
     """
     what = {
         "source": content(wanted.source),
-        "tokenizer": of_tokenizer(tokenizer),
+        "tokenizer": tokenizer_hash(tokenizer),
         "length": wanted.length,
         "wanted": wanted.total,
         "seed": wanted.seed,

@@ -9,8 +9,6 @@ returns the loss instead of logits while labels are set. The head is still calle
 DeepSpeed's ZeRO-3 gathers its weight, and data-parallel wrappers see an ordinary forward pass.
 """
 
-from __future__ import annotations
-
 import importlib.util
 
 import torch

@@ -4,8 +4,8 @@ While it trains, a fine-tune lives in `OUTPUT.unfinished`. `checkpoint-N` there 
 When it is done, `OUTPUT` appears by a rename: a stock Hugging Face checkpoint with `training.json`
 beside the weights.
 
-- The settings of a run are stated by :class:`experiments.finetune.FineTune`, once. Their hash is
-  the run's identity.
+- The settings of a run are stated by :func:`experiments.training.run.settings_of_run`, once. Their
+  hash is the run's identity.
 - A manifest holds these settings, and what else must be the same for a run to go on: the
   processes, the data, the code that trains, and every file's SHA-256, which covers the trainer's
   own state. It is written last: a checkpoint without one was killed while it was written, and is
@@ -32,7 +32,7 @@ from core import files, schema
 from core.errors import InputError
 from core.extend import export
 from core.schema import Count, Number, Text, having
-from experiments.kit import identity, processes
+from experiments.kit import loading, processes
 
 if TYPE_CHECKING:
     from transformers import Trainer
@@ -252,8 +252,8 @@ class Output:
             InputError: another command does.
         """
         with contextlib.ExitStack() as lock:
-            first = processes.rank()[0] == 0
-            processes.once(lambda: lock.enter_context(files.lock(self.path)), first)
+            here = processes.is_first()
+            processes.once(lambda: lock.enter_context(files.lock(self.path)), here)
             yield
 
     def begin(self, data_sha256: str) -> dict:
@@ -273,9 +273,8 @@ class Output:
             InputError: the checkpoint is incomplete, or belongs to another run, number of
                 processes, data or code.
         """
-        rank, count = processes.rank()
         stated = facts(
-            self.settings | {"processes": count, "data_sha256": data_sha256},
+            self.settings | {"processes": processes.count(), "data_sha256": data_sha256},
             *records.CODE,
             "experiments/finetune.py",
         )
@@ -284,7 +283,7 @@ class Output:
             # what a kill left of a checkpoint goes
             remove_but(whole(self.unfinished, stated), self.unfinished)
 
-        processes.once(prepare, rank == 0)
+        processes.once(prepare, processes.is_first())
         return stated
 
     def finish(self, trainer, tokenizer, facts: dict) -> None:
@@ -309,10 +308,10 @@ class Output:
             "run": self.settings,
             "identity": records.identity(**self.settings),
             **facts,
-            "sha256": identity.of_weights(finished),
+            "sha256": loading.weights_hashes(finished),
             "losses": [entry["loss"] for entry in history],
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
-            "environment": records.environment(processes.rank()[1]),
+            "environment": records.environment(processes.count()),
         }
         files.write_json(finished / FACTS, stated | {"content": content(stated)})
         finished.rename(self.path)

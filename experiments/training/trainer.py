@@ -10,8 +10,6 @@
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import signal
@@ -257,7 +255,7 @@ def training_arguments(
     Raises:
         InputError: the processes cannot divide the batch evenly.
     """
-    count = processes.rank()[1]
+    count = processes.count()
     each = budget.device_batch(settings, count)
     on_gpu = torch.cuda.is_available()
     arguments = TrainingArguments(

@@ -89,14 +89,15 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
     monkeypatch.setattr(open_llm, "CHUNK", 2)
     metric = TASKS[name].metric
     whole, samples = reference[name]
-    keys = documents(name, data)
+    tasks = load(name, data)
+    keys = documents(tasks)
     assert len(keys) == SIZES[name]
     monkeypatch.setattr(open_llm, "ANSWERS", 3)
-    first = evaluate(model, TOKENIZER, name, reversed(keys), data)
+    first = evaluate(model, TOKENIZER, tasks, reversed(keys))
     rows = dict(next(first) for _ in range(3))  # killed in the second chunk
     assert list(rows) == keys[:3]
     monkeypatch.setattr(open_llm, "ANSWERS", 1)
-    rows |= evaluate(model, TOKENIZER, name, keys[3:], data)
+    rows |= evaluate(model, TOKENIZER, tasks, keys[3:])
     for key, sample in zip(keys, samples, strict=True):
         assert key.endswith(f"/{sample['doc_id']}")
         assert rows[key]["score"] == pytest.approx(sample[metric], abs=1e-5)
@@ -143,26 +144,26 @@ def test_what_requests_share_is_read_once(data, model, monkeypatch):
         return output
 
     monkeypatch.setattr(model, "forward", count)
-    keys = [key for key in documents("mmlu", data) if "virology" in key]
-    rows = dict(evaluate(model, TOKENIZER, "mmlu", keys, data))
+    tasks = load("mmlu", data)
+    keys = [key for key in documents(tasks) if "virology" in key]
+    rows = dict(evaluate(model, TOKENIZER, tasks, keys))
     lengths = [row["tokens"] for row in rows.values()]
     assert sum(read) < 2 * max(lengths) < sum(lengths)
     assert max(scored) == 8  # four answers " A": a space and a letter, each a byte
 
 
-def test_a_limit_samples_the_whole_benchmark(data, monkeypatch):
+def test_a_limit_samples_the_whole_benchmark(data):
     tasks = load("mmlu", data)
-    monkeypatch.setattr(open_llm, "load", lambda *_, **__: tasks)  # once, not for each of the seeds
-    everything = documents("mmlu", data)
+    everything = documents(tasks)
     assert everything[0] == "mmlu/abstract_algebra/0"
-    assert documents("mmlu", data, limit=6) == documents("mmlu", data, limit=99) == everything
+    assert documents(tasks, limit=6) == documents(tasks, limit=99) == everything
     drawn = set()
     for seed in range(30):
-        sample = documents("mmlu", data, limit=3, seed=seed)
+        sample = documents(tasks, limit=3, seed=seed)
         assert [everything.index(key) // 2 for key in sample] == [0, 1, 2]  # one of each third
         drawn |= set(sample)
     assert drawn == set(everything)
-    assert documents("mmlu", data, limit=3) == documents("mmlu", data, limit=3, seed=0)
+    assert documents(tasks, limit=3) == documents(tasks, limit=3, seed=0)
 
 
 def test_aggregate_of_all_four_by_hand():
@@ -181,16 +182,17 @@ def test_aggregate_of_all_four_by_hand():
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # lm-eval divides 0 by 0 there
 def test_a_non_finite_score_names_its_document(data):
-    keys = documents("truthfulqa", data)
+    tasks = load("truthfulqa", data)
+    keys = documents(tasks)
     model = random_model(max_position_embeddings=4096)
     with torch.no_grad():
         model.lm_head.weight.mul_(1e5)  # every answer becomes less probable than float64 can hold
     with pytest.raises(NonFiniteError, match="the score of truthfulqa/0 is not finite"):
-        list(evaluate(model, TOKENIZER, "truthfulqa", keys, data))
+        list(evaluate(model, TOKENIZER, tasks, keys))
     with torch.no_grad():
         model.lm_head.weight.fill_(float("nan"))
     with pytest.raises(NonFiniteError, match="an answer to truthfulqa/2 is not finite"):
-        list(evaluate(model, TOKENIZER, "truthfulqa", keys[2:], data))
+        list(evaluate(model, TOKENIZER, tasks, keys[2:]))
 
 
 @pytest.mark.parametrize(
@@ -218,4 +220,5 @@ def test_damaged_data_is_named(tmp_path, name, split, change, message):
         rows[-1] |= change
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     with pytest.raises(InputError, match=message):
-        open_llm.content_hashes(name, documents(name, directory), directory)
+        tasks = load(name, directory)
+        open_llm.content_hashes(tasks, documents(tasks))

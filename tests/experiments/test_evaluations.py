@@ -95,8 +95,9 @@ def test_open_llm(measure, reference, results, tmp_path):
     data = write_benchmarks(tmp_path / "data" / "open_llm")
     line = "open_llm --tasks hellaswag --limit 4"
     record = measure(line, "--benchmarks", data.parent, defaults="--shots 0")
-    keys = open_llm.documents("hellaswag", data, 4)
-    values = dict(open_llm.evaluate(reference, TOKENIZER, "hellaswag", keys, data))
+    tasks = open_llm.load("hellaswag", data)
+    keys = open_llm.documents(tasks, 4)
+    values = dict(open_llm.evaluate(reference, TOKENIZER, tasks, keys))
     assert journal(results) == values
     scores = [values[key]["score"] for key in keys]
     assert record["scores"]["tasks"]["hellaswag"]["mean"] == pytest.approx(100 * np.mean(scores))

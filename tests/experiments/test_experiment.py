@@ -8,7 +8,6 @@ import pytest
 
 import records
 from core.extend import export, extend
-from records import machine
 from tests import processes
 from tests.experiments.written import journal, journal_files, record, record_file
 from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
@@ -68,15 +67,15 @@ def test_what_other_code_scored_is_not_used(model, whole, results, monkeypatch, 
 
 
 def test_other_code_or_another_library_has_another_hash(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    monkeypatch.setattr(records, "ROOT", tmp_path)
     hashed = records.code_hash.__wrapped__
     hashes = [hashed()]
-    for file in ("core/methods/paper.py", "eval/passkey.py", "experiments/passkey.py"):
+    for file in ("core/methods/paper.py", "eval/generation.py", "experiments/passkey.py"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         for content in ("", "x = 1"):
             (tmp_path / file).write_text(content)
             hashes.append(hashed())
-    monkeypatch.setattr(machine, "version", lambda name: "0.0")
+    monkeypatch.setattr(records, "version", lambda name: "0.0")
     hashes.append(hashed())
     assert len({*hashes}) == len(hashes)
 

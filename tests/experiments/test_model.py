@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 
 from core import files
-from experiments.kit.identity import of_weights
+from experiments.kit.loading import weights_hashes
 from experiments.kit.model import resolve
 from tests.experiments.written import edit
 from tests.models import checkpoint, fine_tuned
@@ -33,7 +33,7 @@ def hashes(tmp_path):
         for file in {*where.values()}:
             held = {name: tensors[name] for name in where if where[name] == file}
             safetensors.torch.save_file(held, tmp_path / file)
-        return of_weights(tmp_path)
+        return weights_hashes(tmp_path)
 
     return of
 
@@ -60,9 +60,9 @@ def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
         safetensors.torch.save_file(other, tmp_path / name)
         index = {"weight_map": {"a": "1.safetensors", "b": name}}
         files.write_json(tmp_path / "model.safetensors.index.json", index)
-        assert (of_weights(tmp_path) != first) == wins
+        assert (weights_hashes(tmp_path) != first) == wins
     safetensors.torch.save_file(other, tmp_path / "model.safetensors")
-    assert of_weights(tmp_path) != first
+    assert weights_hashes(tmp_path) != first
 
 
 def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, tmp_path):

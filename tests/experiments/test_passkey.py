@@ -5,7 +5,7 @@ import re
 import pytest
 
 from core.errors import InputError
-from eval import passkey
+from experiments import passkey
 from tests.models import byte_tokenizer
 
 ENCODE = byte_tokenizer().encode
@@ -13,7 +13,7 @@ ENCODE = byte_tokenizer().encode
 
 @pytest.mark.parametrize(("length", "depth"), [(500, 0), (1000, 0.25), (4096, 1)])
 def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
-    sample = passkey.sample(ENCODE, length, depth, seed=3)
+    sample = passkey.sample_of(ENCODE, length, depth, seed=3)
     assert sample["key"] == f"{length}/{depth:g}/3"
     filler = (
         "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again. "
@@ -36,13 +36,15 @@ def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
 @pytest.mark.parametrize("most", [0, 700])
 def test_a_length_that_does_not_grow_is_refused(most):
     with pytest.raises(InputError, match="no more tokens"):
-        passkey.sample(lambda text: ENCODE(text)[:most], 1000, 0.5, seed=0)
+        passkey.sample_of(lambda text: ENCODE(text)[:most], 1000, 0.5, seed=0)
 
 
 def test_a_grid_can_grow_without_changing_what_is_in_it():
-    first = passkey.sample(ENCODE, 800, 0.5, 0)
-    assert passkey.sample(ENCODE, 800, 0.5, 0) == first
-    answers = {passkey.sample(ENCODE, 800, d, s)["answer"] for d in (0, 0.5, 1) for s in range(20)}
+    first = passkey.sample_of(ENCODE, 800, 0.5, 0)
+    assert passkey.sample_of(ENCODE, 800, 0.5, 0) == first
+    answers = {
+        passkey.sample_of(ENCODE, 800, d, s)["answer"] for d in (0, 0.5, 1) for s in range(20)
+    }
     assert len(answers) > 50
     assert all(10000 <= int(answer) <= 99999 for answer in answers)
 
