@@ -226,8 +226,7 @@ def main_comparisons(results: Results, experiment: str) -> list[tuple[str, str, 
     for trained, state in STATES:
         apart = ""
         for every in comparisons(results, experiment, trained):
-            rows = every.only(listed)
-            if rows:
+            if rows := Comparison(tuple(filter(listed, every.rows))):
                 blocks.append((state, apart, rows))
                 apart = ", not comparable with the rows above"
     if not blocks:

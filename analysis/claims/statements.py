@@ -16,10 +16,9 @@ from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, number, over_seeds
-from analysis.settings import STATES, SYMBOLS, Setting, extended_length, tokens
+from analysis.settings import SYMBOLS, Setting, extended_length, tokens
 from core import discovery, rope
 
-STATE = dict(STATES)  # by whether the model was fine-tuned
 INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
@@ -171,7 +170,7 @@ def _difference(
     return Statement(
         what=f"{row.setting.name} minus {other.setting.name}",
         number=gap,
-        state=STATE[row.trained],
+        state=row.state,
         by="loss" if by is losses else "keys",
         sample="book",
         factor=row.setting.factor,
@@ -275,11 +274,10 @@ def _average(experiment: str, row: Row) -> str | None:
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
     """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
-    plain = rows.only(lambda row: row.setting.plain())
-    rivals = [
-        plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)
-    ]
-    return [rival for rival in rivals if rival]
+    plain = Comparison(tuple(row for row in rows.rows if row.setting.plain()))
+    factor = ours.setting.factor
+    found = (plain.find(method, None, factor) for method in published.rivals(experiment))
+    return list(filter(None, found))
 
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
@@ -313,7 +311,7 @@ def _score_difference(
     stated.setdefault("what", f"{row.setting.name} minus {other.setting.name}")
     return Statement(
         number=differences.between(row, other, experiment, of, metric, rows),
-        state=STATE[row.trained],
+        state=row.state,
         sample=SAMPLES[experiment],
         factor=row.setting.factor,
         metric=metric,
@@ -353,7 +351,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
         yield Statement(
             what=ours.setting.name,
             number=share.at_most(100.0),
-            state=STATE[ours.trained],
+            state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
             region=ALL_KEYS if able else None,

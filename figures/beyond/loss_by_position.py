@@ -117,7 +117,7 @@ def _texts(rows: Comparison) -> int:
 
 
 def _title(rows: Comparison, factor: float) -> str:
-    state = "fine-tuned" if rows.rows[0].trained else "without training"
+    state = rows.rows[0].state
     return f"{state}, s = {factor:g}, {counted(_texts(rows), 'text')}"
 
 

@@ -75,7 +75,7 @@ def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
 
 
 def _title(rows: Comparison, factor: float) -> str:
-    state = "fine-tuned" if rows.rows[0].trained else "without training"
+    state = rows.rows[0].state
     return f"{state}, s = {factor:g}, {counted(len({*keys.texts(rows.first)}), 'text')}"
 
 

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
-from analysis.comparison import Comparison, compared, own_methods
+from analysis.comparison import Comparison, comparisons, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
 from analysis.settings import Setting, extended_length, tokens
@@ -67,11 +67,10 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
 
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:
     """The fine-tuned settings on the texts of the untrained ones."""
-
-    def same_texts(run: dict) -> bool:
-        return run.alike == untrained.first.alike
-
-    return compared(results, "loss_by_position", True, of=same_texts, factor=factor)
+    for rows in comparisons(results, "loss_by_position", True, factor):
+        if rows.first.alike == untrained.first.alike:
+            return rows
+    return Comparison(())
 
 
 def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
