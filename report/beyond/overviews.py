@@ -190,6 +190,7 @@ def covering(view: View, names: Sequence[str], factor: int) -> str:
         tuned = [NONE, NONE]
         if name != "original":
             ruler = view.score("ruler", name, tokens(at), True, factor)
-            tuned = [shown(ruler, 1), view.passkeys(name, at, True, factor)]
-        rows.append((name, *differences, view.passkeys(name, at, False, factor), *tuned))
+            tuned = [shown(ruler, 1), view.passkeys(name, tokens(at), trained=True, factor=factor)]
+        found = view.passkeys(name, tokens(at), factor=factor)
+        rows.append((name, *differences, found, *tuned))
     return table(header, rows)
