@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,8 +191,8 @@ def own_methods(results: Results) -> list[str]:
 
 def ablations(
     results: Results, experiment: str, option: str, default: object = None
-) -> Iterator[tuple[str, dict[Any, Row]]]:
-    """The ablations that there are, as (state, rows by value): without training, then fine-tuned.
+) -> list[dict[Any, Row]]:
+    """The ablations that there are, as rows by value: without training, then fine-tuned.
 
     They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal.
     If several combinations of other options and factor have such rows, it is the one with the most
@@ -202,9 +202,8 @@ def ablations(
     Args:
         default: the option's value if a record does not state it.
     """
-    for trained, state in STATES:
-        if varied := _ablation(results, experiment, option, trained, default):
-            yield state, varied
+    both = [_ablation(results, experiment, option, trained, default) for trained, _ in STATES]
+    return list(filter(None, both))
 
 
 def _ablation(

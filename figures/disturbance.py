@@ -83,13 +83,12 @@ def disturbance(results: Results) -> Figure:
 
 def _measured_points(results: Results) -> tuple[str, Points]:
     """A title, and the model's points at one factor; fine-tuned where there is that."""
-    by_state = list(ablations(results, "longbench_e", "n_hat"))
+    by_state = ablations(results, "longbench_e", "n_hat")
     if not by_state:
         raise results.lacks(
             "ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N"
         )
-    state, varied = by_state[-1]
-    first = next(iter(varied.values()))
+    first = next(iter(by_state[-1].values()))
     factor = first.setting.factor
     points: Points = {}
     for row in compared(results, "longbench_e", first.trained, factor=factor).rows:
@@ -107,7 +106,7 @@ def _measured_points(results: Results) -> tuple[str, Points]:
             )
         points[setting] = (moved.average, scores[AVERAGE])
     benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
-    return f"{results.title}{benchmark}, {state}, s = {factor:g}", points
+    return f"{results.title}{benchmark}, {first.state}, s = {factor:g}", points
 
 
 def _published_points() -> Points:

@@ -7,14 +7,13 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, texts
 from analysis.comparison import Comparison, Row, compared, comparisons, factors, matched
 from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
     Score,
     Scores,
-    book_of,
     difference_over_texts,
     over_seeds,
     over_texts,
@@ -97,11 +96,6 @@ def blocks(*runs: Record) -> np.ndarray:
     return stacked(
         [[run.scores["blocks"][name] for name in first.scores["blocks"]] for run in runs]
     )
-
-
-def texts(run: Record) -> list[str]:
-    """The book that each text is of."""
-    return [book_of(title) for title in run.scores["blocks"]]
 
 
 @functools.cache

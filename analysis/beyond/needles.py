@@ -10,14 +10,13 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, texts
 from analysis.comparison import Comparison, Row, comparisons, factors, matched
 from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
     Score,
     Scores,
-    book_of,
     difference_over_texts,
     over_seeds,
     over_texts,
@@ -52,11 +51,6 @@ def sampled(results: Results, factor: float, trained: bool = False) -> Compariso
         if len({*texts(rows.first)}) >= LEAST_TEXTS and CHANGE in sides(rows.first):
             return rows
     return Comparison(())
-
-
-def texts(run: Record) -> list[str]:
-    """The book of each haystack."""
-    return [book_of(title) for title in run.scores["keys"]]
 
 
 def distances(run: Record) -> np.ndarray:

@@ -428,10 +428,10 @@ def _ablation(
     """
     own = INTERVALS if option == "intervals" else None
     name = f"{option}_{experiment}"
-    by_state = list(ablations(results, experiment, option, own))
+    by_state = ablations(results, experiment, option, own)
     if not by_state:
         return {}, published.ablated(name, "Avg.")
-    _, rows = by_state[-1]  # fine-tuned, where there are such rows
+    rows = by_state[-1]  # fine-tuned, where there are such rows
     values = published.ablated(name, "Avg.").keys()
     # n̂ counts as a share of the dimensions.
     share = 1.0

@@ -55,10 +55,8 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = "without training"
-    if compared.rows[0].trained:
-        training = first.training
-        state = f"fine-tuned{seeds(compared.rows)}"
+    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
+    if training := first.training:
         if {"steps", "length"} <= training.keys():
             lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
             state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"

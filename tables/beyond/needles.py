@@ -83,7 +83,7 @@ def loss_beside(results: Results, row: Row, where: str) -> Score | None:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = f"fine-tuned{seeds(compared.rows)}" if compared.rows[0].trained else "without training"
+    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
     books = titles(keys.texts(first))
     lengths = (
         f"{tokens(results.context_length)} to {tokens(round(results.context_length * factor))}"

@@ -75,7 +75,7 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
-    ((_, rows),) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
+    (rows,) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
 
 
@@ -86,7 +86,7 @@ def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_nam
     results = recorder.results("smollm2")  # its suite compares 24, 28, 36, 40 and 48
     of_formula = rope.scale(results.geometry, "dprope", 2)
     assert 2 * of_formula.interpolated.sum() == 48
-    ((_, rows),) = ablations(results, "open_llm", "n_hat")
+    (rows,) = ablations(results, "open_llm", "n_hat")
     assert list(rows) == [28, 40, 48]
     assert rows[48].setting == Setting("dprope", (("n_hat", 48),), 2.0)
     assert rows[48].scores(metrics.open_llm)["MMLU"].mean == 48
