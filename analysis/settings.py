@@ -16,6 +16,7 @@ __all__ = [
     "Setting",
     "default_of",
     "extended_length",
+    "lengths",
     "methods",
     "seed_count",
     "span",
@@ -49,3 +50,8 @@ def span(start: int, end: int) -> str:
 def extended_length(results: Results, factor: float) -> int:
     """L' = s·L in tokens."""
     return round(results.context_length * factor)
+
+
+def lengths(results: Results, factor: float) -> str:
+    """L and L' as tables print them."""
+    return f"{tokens(results.context_length)} to {tokens(extended_length(results, factor))}"

@@ -57,18 +57,17 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def name_curves(
-    axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]
-) -> None:
+def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float, str]]) -> None:
     """Name curves at their right end, each in its colour; names do not hide each other.
 
     Args:
-        ends: the last point of each curve, by its name.
+        ends: the last point of each curve and its colour, by its name.
     """
     axes.autoscale_view()
     height = 72 * axes.get_window_extent().height / axes.figure.dpi
     heights = {
-        name: (axes.transScale + axes.transLimits).transform(end)[1] for name, end in ends.items()
+        name: (axes.transScale + axes.transLimits).transform(end)[1]
+        for name, (*end, _) in ends.items()
     }
     names = sorted(ends, key=heights.get)
     texts = [
@@ -80,15 +79,16 @@ def name_curves(
     most = 1 + sizes[-1] / 2 if sizes else 1
     places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
+        *end, colour = ends[name]
         line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5)}
         line |= {"shrinkA": 2, "shrinkB": 0, "patchA": None}  # to clip a line takes long
         look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
         axes.annotate(
             text,
-            ends[name],
+            end,
             (1.07, place),
             textcoords="axes fraction",
-            color=colours[name],
-            arrowprops=line | {"color": colours[name]},
+            color=colour,
+            arrowprops=line | {"color": colour},
             **look,
         )

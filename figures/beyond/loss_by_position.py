@@ -116,12 +116,11 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     edge = max(curves.axis_end(means.values()), *papers, 0)
     far = [row for row in rows if abs(means[row]) > edge]
     ends = {}
-    colours = {}
     for row in (row for row in rows if row not in far):
         name = row.setting.name
-        colours[name], _ = drawn[row.setting]
-        _curve(axes, position, gaps[row], name, drawn[row.setting])
-        ends[name] = (position[-1], gaps[row][-1].mean)
+        look = drawn[row.setting]
+        _curve(axes, position, gaps[row], name, look)
+        ends[name] = (position[-1], gaps[row][-1].mean, look[0])
     numbers = [f"{row.setting.name} {number(means[row], 2, sign=True)}" for row in far]
     curves.off_scale(axes, numbers)
     axes.axhline(0, color="black", linewidth=0.4)
@@ -131,7 +130,7 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     step = 2 ** max(round(np.log2(length / 4)), -3)
     axes.set_xticks(np.arange(0, length + step / 2, step))
     axes.set_xlim(0, length)
-    curves.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends)
 
 
 def _curve(

@@ -65,14 +65,12 @@ def _chosen(results: Results, rows: Comparison) -> list[Row]:
 
 def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> None:
     ends = {}
-    colours = {}
     for row in rows:
         far = keys.distances(row.first) / 1024
         nats = np.mean([keys.by_distance(run) for run in row.runs], axis=0)
         look = style.line(drawn[row.setting])
         axes.plot(far, nats, label=row.setting.name, marker=".", markersize=3, **look)
-        ends[row.setting.name] = (far[0], nats[0])
-        colours[row.setting.name] = drawn[row.setting][0]
+        ends[row.setting.name] = (far[0], nats[0], look["color"])
     axes.axhline(keys.GUESS, color="black", linewidth=0.6, linestyle="--")
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8}
     look = {"textcoords": "offset points", "fontsize": 6.5, "bbox": white}
@@ -81,4 +79,4 @@ def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> Non
     axes.set_xlabel("tokens between the key and the question (1024)")
     axes.set_xlim(0, math.ceil(max(far)))
     axes.set_ylim(bottom=0)
-    curves.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends)

@@ -11,7 +11,7 @@ from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, comparisons, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import Setting, lengths, tokens
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
@@ -88,11 +88,9 @@ def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
 
 def _titles(results: Results, factor: float) -> dict[str, str]:
     """What the columns show, by SIDES."""
-    length = tokens(results.context_length)
-    longer = tokens(extended_length(results, factor))
     return {
-        WITHIN: f"within L (the first {length} tokens)",
-        BEYOND: f"beyond L ({length} to {longer} tokens, s = {factor:g})",
+        WITHIN: f"within L (the first {tokens(results.context_length)} tokens)",
+        BEYOND: f"beyond L ({lengths(results, factor)} tokens, s = {factor:g})",
     }
 
 

@@ -5,7 +5,7 @@ from analysis.beyond import loss_by_position
 from analysis.comparison import Row
 from analysis.results import Results
 from analysis.scores import Scores
-from analysis.settings import extended_length, tokens
+from analysis.settings import lengths
 from tables.benchmarks import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
@@ -49,10 +49,10 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
         key=lambda entry: entry[1]["beyond L"].mean,
     )
     reference = next(name for name, row in rows.items() if row is least)
-    length = tokens(extended_length(results, factor))
-    lengths = f"{tokens(results.context_length)} to {length}"
     texts = titles(loss_by_position.texts(least.first))
-    title = f"{results.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
+    title = (
+        f"{results.title}, s = {factor:g}, {lengths(results, factor)}, Δ to: {reference}, {texts}"
+    )
     return score_block(title, scored, digits=3, best=None)
 
 

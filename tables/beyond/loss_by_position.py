@@ -6,7 +6,7 @@ from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
-from analysis.settings import tokens
+from analysis.settings import lengths
 from core import rope
 from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
@@ -58,11 +58,10 @@ def _title(results: Results, compared: Comparison, factor: float) -> str:
     state = f"{compared.rows[0].state}{seeds(compared.rows)}"
     if training := first.training:
         if {"steps", "length"} <= training.keys():
-            lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
-            state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
+            read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
+            state += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
         if "per_book" in training:
             state += f", at most {training['per_book']} of each book"
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    lengths = f"{tokens(results.context_length)} to {tokens(first.run['length'])}"
-    return f"{results.title}, s = {factor:g}, {lengths}, {state}, {texts}"
+    return f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state}, {texts}"
