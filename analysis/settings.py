@@ -11,6 +11,7 @@ from core.setting import AS_IT_IS, Setting, tokens
 
 __all__ = [
     "AS_IT_IS",
+    "BASELINE",
     "STATES",
     "SYMBOLS",
     "Setting",
@@ -18,12 +19,20 @@ __all__ = [
     "extended_length",
     "lengths",
     "methods",
+    "of_all_factors",
     "seed_count",
     "span",
     "tokens",
 ]
 
+BASELINE = rope.METHODS[rope.BASELINE].title  # YaRN
 STATES = ((False, "without training"), (True, "fine-tuned"))
+
+
+def of_all_factors(setting: Setting) -> str:
+    """A setting's name where it stands for all factors, whose n̂ differ."""
+    title = rope.METHODS[rope.PROPOSED].title
+    return f"{title} (the paper's n̂)" if setting.option("n_hat") else setting.name
 
 
 def methods() -> Mapping[str, rope.Method]:

@@ -10,7 +10,7 @@ from analysis.comparison import ablations, compared, own_methods
 from analysis.disturbance import compute, factors
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import Setting, lengths
 from core import rope
 from figures.kit import style
 from figures.kit.style import MOST
@@ -198,8 +198,7 @@ def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) 
         ticks = {1e-5: "≤10⁻⁵", 1e-4: "10⁻⁴", 1e-3: "10⁻³", 1e-2: "10⁻²", 1e-1: "10⁻¹", 1: "1"}
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.yaxis.set_minor_locator(plt.NullLocator())
-        lengths = f"from L = {tokens(geometry.context_length)} to {_longer(results, factor)} tokens"
-        axes.set_title(f"s = {factor:g}: {lengths}", loc="left")
+        axes.set_title(f"s = {factor:g}: from L = {lengths(results, factor)} tokens", loc="left")
         axes.set_ylabel("disturbance (nat)")
         axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
         place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 6.5}
@@ -208,7 +207,3 @@ def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) 
     style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
     style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")
     return figure
-
-
-def _longer(results: Results, factor: float) -> str:
-    return tokens(extended_length(results, factor))

@@ -26,7 +26,6 @@ from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Block, Cell, Table
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 NONE = "–"  # what stands in a table where nothing was measured, or nothing is to be compared
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from analysis import disturbance
 from analysis.scores import number
-from report.model_view import BASELINE, NONE, View, offered, shown, table
+from analysis.settings import BASELINE
+from report.model_view import NONE, View, offered, shown, table
 from tables.kit.markdown import text
 
 

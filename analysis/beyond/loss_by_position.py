@@ -7,14 +7,13 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, texts
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, difference, texts
 from analysis.comparison import Comparison, Row, compared, comparisons, factors, matched
 from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
     Score,
     Scores,
-    difference_over_texts,
     over_seeds,
     over_texts,
     stacked,
@@ -120,16 +119,14 @@ def level(row: Row, where: str = BEYOND) -> Score:
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
-    """:func:`level` minus the reference's, paired by text and by the seeds that both have.
-
-    Where they have none in common, each side's mean over its seeds counts, with its spread.
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.difference`.
 
     Raises:
         InputError: the two were not measured on the same texts.
     """
     row, reference, shared = matched(row, reference)
     losses = _side(row.first, by_text(*row.runs, *reference.runs), where)
-    return difference_over_texts(*np.split(losses, [len(row.runs)]), shared)
+    return difference(row, losses, shared)
 
 
 def gaps_by_position(row: Row, reference: Row) -> list[Score]:
@@ -137,8 +134,7 @@ def gaps_by_position(row: Row, reference: Row) -> list[Score]:
     row, reference, shared = matched(row, reference)
     losses = by_text(*row.runs, *reference.runs)
     of_buckets = [_mean_between(row.first, losses, at) for at in row.first.scores["buckets"]]
-    sides = (np.split(means, [len(row.runs)]) for means in of_buckets)
-    return [difference_over_texts(ours, others, shared) for ours, others in sides]
+    return [difference(row, means, shared) for means in of_buckets]
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

@@ -10,14 +10,13 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, texts
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, difference, texts
 from analysis.comparison import Comparison, Row, comparisons, factors, matched
 from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
     Score,
     Scores,
-    difference_over_texts,
     over_seeds,
     over_texts,
     stacked,
@@ -132,12 +131,12 @@ def level(row: Row, where: str = BEYOND) -> Score | None:
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score | None:
-    """:func:`level` minus the reference's, see :func:`analysis.beyond.loss_by_position.gap`."""
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.difference`."""
     if where not in sides(row.first):
         return None
     row, reference, shared = matched(row, reference)
     nats = by_text(*row.runs, *reference.runs, where=where)
-    return difference_over_texts(*np.split(nats, [len(row.runs)]), shared)
+    return difference(row, nats, shared)
 
 
 def found(row: Row, where: str) -> tuple[int, int]:

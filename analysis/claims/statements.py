@@ -97,10 +97,10 @@ def less_is_better(results: Results) -> Iterator[Statement]:
     """
     for by in filter(None, (losses, keys)):
         for trained in (True, False):
-            for rows, factor, papers in _on_books(results, trained, by):
-                for ours in filter(None, (rows.find(rope.PROPOSED, {}, factor), papers)):
+            for rows, papers in _on_books(results, trained, by):
+                for ours in filter(None, (rows.find(rope.PROPOSED, {}), papers)):
                     for method in published.rivals("disturbance"):
-                        if other := rows.find(method, {}, factor):
+                        if other := rows.find(method, {}):
                             yield from _less_disturbed(results, ours, other, by)
 
 
@@ -117,18 +117,18 @@ def _less_disturbed(results: Results, ours: Row, other: Row, by: ModuleType) -> 
 def least_loss(results: Results) -> Iterator[Statement]:
     """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities
     are."""
-    for rows, factor, ours in _on_books(results, trained=False):
+    for rows, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
-            paper = published.perplexity_advantage(rival.setting.method, factor)
+            paper = published.perplexity_advantage(rival.setting.method, rival.setting.factor)
             yield _difference(ours, rival, region=BELOW, paper=paper)
 
 
 def collapse(results: Results) -> Iterator[Statement]:
     """Without training: from within L to beyond it the unextended model loses more than YaRN does
     on the same books, and beyond L DPRoPE loses less than it."""
-    for rows, factor, ours in _on_books(results, trained=False):
-        original = rows.find(rope.ORIGINAL, {}, factor)
-        yarn = rows.find(rope.BASELINE, {}, factor)
+    for rows, ours in _on_books(results, trained=False):
+        original = rows.find(rope.ORIGINAL, {})
+        yarn = rows.find(rope.BASELINE, {})
         if original and yarn:
             yield _difference(original, yarn, region=ABOVE, where=losses.CHANGE)
         if original and ours:
@@ -137,13 +137,13 @@ def collapse(results: Results) -> Iterator[Statement]:
 
 def _on_books(
     results: Results, trained: bool, by: ModuleType | None = losses
-) -> Iterator[tuple[Comparison, float, Row | None]]:
-    """Rows whose losses by position, or keys, are of enough books, s, and DPRoPE's row at the
+) -> Iterator[tuple[Comparison, Row | None]]:
+    """Rows of one s whose losses by position, or keys, are of enough books, and DPRoPE's row at the
     paper's n̂; none without beyond/."""
     for factor in by.measured_factors(results) if by else ():
         if rows := by.sampled(results, factor, trained):
             n_hat = results.n_hat.get(factor)
-            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
+            yield rows, rows.find(rope.PROPOSED, {"n_hat": n_hat})
 
 
 def _difference(

@@ -9,12 +9,10 @@ from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import Setting
+from analysis.settings import BASELINE, Setting
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
-
-BASELINE = rope.METHODS[rope.BASELINE].title
 
 Kind = tuple[str | None, bool]  # a method, and whether it has the paper's n̂
 PAPERS = (rope.PROPOSED, True)  # is always on the scale

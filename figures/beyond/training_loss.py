@@ -12,12 +12,9 @@ from analysis.beyond.training import Gap
 from analysis.comparison import own_methods
 from analysis.results import Results
 from analysis.scores import counted, number
-from analysis.settings import Setting, seed_count
-from core import rope
+from analysis.settings import BASELINE, Setting, seed_count
 from figures.beyond import curves
 from figures.kit import style
-
-BASELINE = rope.METHODS[rope.BASELINE].title
 
 
 def training_loss(results: Results) -> Figure:

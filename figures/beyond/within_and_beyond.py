@@ -11,13 +11,12 @@ from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, comparisons, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import Setting, lengths, tokens
+from analysis.settings import BASELINE, Setting, lengths, tokens
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
 
 SIDES = (WITHIN, BEYOND)
-BASELINE = rope.METHODS[rope.BASELINE].title
 OWN = rope.METHODS[rope.PROPOSED].title
 # the paper's method; others
 ORANGE = "#D55E00"

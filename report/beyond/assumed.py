@@ -6,7 +6,7 @@ from analysis.beyond import decision, needles, training
 from analysis.beyond.books import CHANGE, WITHIN
 from analysis.scores import Score
 from records import RESULTS, ROOT
-from report.assumed import PAPERS, RIVAL, ZERO
+from report.assumed import COVERING, PAPERS, RIVAL, ZERO
 from report.beyond import model_view as of
 from report.beyond.model_view import OnBooks
 from report.model_view import View
@@ -14,7 +14,6 @@ from report.sentences import Assumptions
 
 RULE = "LongRoPE2's rule"
 COVERED = "YaRN without blend"
-COVERING = "DPRoPE (n̂ = 28)"
 SIGNIFICANT = "DPRoPE, significant"
 BARE = "YaRN, attention × 1.00"
 WARM = "DPRoPE (n̂ = 40), attention × 1.07"

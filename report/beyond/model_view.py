@@ -17,16 +17,14 @@ from analysis.beyond.books import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import LEAST_TEXTS, Score, over_texts
-from analysis.settings import Setting, tokens
+from analysis.settings import BASELINE, Setting, tokens
 from core import ORIGINAL
 from core.errors import InputError
 from eval.beyond import ranking
-from records import BEYOND, ROOT
-from report.model_view import BASELINE, SECTIONS, Section, View, find, offered
+from records import BEYOND
+from report.model_view import SECTIONS, Section, View, find, offered
 from tables.kit.markdown import text
 
-# The repository's own pages beyond the paper, by their templates: where each belongs.
-OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
 SECTIONS |= {
     "loss_by_position": Section(
         "Loss by position",

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from analysis.beyond import decision, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
-from analysis.settings import tokens
+from analysis.settings import BASELINE, tokens
 from report.beyond import model_view as of
 from report.beyond.model_view import OnBooks
-from report.model_view import BASELINE, NONE, View, offered, shown, table
+from report.model_view import NONE, View, offered, shown, table
 from tables.kit.markdown import text
 
 LOSS_DIGITS = 3

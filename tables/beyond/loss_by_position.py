@@ -6,12 +6,11 @@ from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
-from analysis.settings import lengths
+from analysis.settings import BASELINE, lengths
 from core import rope
 from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 DISTURBANCE = "disturbance"
 PLACES = {where: f"Δ {where}" for where in (WITHIN, BEYOND, CHANGE)}
 CAPTION = (

@@ -6,12 +6,11 @@ from analysis.beyond.books import BEYOND, WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import lengths
+from analysis.settings import BASELINE, lengths
 from core import rope
 from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 SIDES = WITHIN, BEYOND
 COLUMNS = (
     "Method",
