@@ -52,10 +52,10 @@ def ranking(view: View, factor: float | None = None) -> str:
 @offered
 def changes_beyond(view: View, heading: str, rows: Sequence[Sequence[str]]) -> str:
     """Differences of loss beyond L without training, each row as :class:`Compared` has it."""
-    compared = [Compared.of(row) for row in rows]
-    cells = (
+    compared = map(Compared.of, rows)
+    cells = [
         (row.words, *_differences(of.losses(view), row, LOSS_DIGITS, (BEYOND,))) for row in compared
-    )
+    ]
     return table((heading, "what it changes of the loss beyond L"), cells)
 
 
@@ -73,7 +73,7 @@ def key_differences(view: View, heading: str, rows: Sequence) -> str:
 
 def _table_of_differences(books: OnBooks, heading: str, rows: Sequence, digits: int) -> str:
     compared = map(Compared.of, rows)
-    cells = ((row.words, *_differences(books, row, digits)) for row in compared)
+    cells = [(row.words, *_differences(books, row, digits)) for row in compared]
     return table((heading, *PLACES), cells)
 
 

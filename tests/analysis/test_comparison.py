@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from analysis import metrics
-from analysis.comparison import ablations, compared, comparisons, in_comparison
+from analysis import metrics, results
+from analysis.comparison import ablations, check_formula, compared, comparisons, in_comparison
 from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
@@ -107,3 +107,10 @@ def test_a_record_of_another_formula_than_the_method_has_now_is_refused(recorder
     refused = pytest.raises(InputError, match="another formula of 'yarn'")
     with refused if moved == 1e-3 else contextlib.nullcontext():
         assert len(compared(recorder.results(), "passkey", False).rows) == 1
+
+
+@pytest.mark.parametrize("measured", results.every(), ids=lambda each: each.name)
+def test_the_committed_records_are_of_the_formulas_that_their_methods_have(measured):
+    for part in (measured, *measured.parts()):
+        for record in (each for name in part.experiments() for each in part.records(name)):
+            check_formula(record, measured.plain)
