@@ -53,10 +53,8 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
         key=lambda entry: entry[1]["beyond L"].mean,
     )
     reference = next(name for name, row in rows.items() if row is least)
-    texts = titles(loss_by_position.texts(least.first))
-    title = (
-        f"{results.title}, s = {factor:g}, {lengths(results, factor)}, Δ to: {reference}, {texts}"
-    )
+    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}"
+    title = f"{of}, Δ to: {reference}, {titles(loss_by_position.texts(least.first))}"
     return score_block(title, scored, digits=3, best=None)
 
 
