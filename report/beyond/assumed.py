@@ -90,7 +90,7 @@ SMOLLM2: Differences = (
         for each in EXTENDED
     ),
     # keys.md
-    ("YaRN retrieves better than DPRoPE at the paper's n̂", of.keys, PAPERS, RIVAL, retrieves_worse),
+    ("retrieves better than DPRoPE at the paper's n̂", of.keys, PAPERS, RIVAL, retrieves_worse),
     ("the choice of pairs does not matter", of.keys, WARM, RIVAL, no_matter),
     ("DPRoPE's pairs then cost less within L", of.keys, WARM, RIVAL, less, WITHIN),
     ("but their cost rises more beyond it", of.keys, WARM, RIVAL, more, CHANGE),
