@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +39,14 @@ class Row:
         return self.first.training is not None
 
     @property
+    def state(self) -> str:
+        """The same in words, see STATES."""
+        return dict(STATES)[self.trained]
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of the fine-tunes."""
-        return tuple(run.training["seed"] for run in self.runs if run.training)
+        return tuple(run.seed for run in self.runs if run.training)
 
     def of_seeds(self, seeds: set[int]) -> Row:
         """The row with the runs of some seeds only."""
@@ -82,17 +87,9 @@ class Comparison:
                 return row
         return None
 
-    def only(self, wanted: Callable[[Row], bool]) -> Comparison:
-        """The comparison with only the wanted rows."""
-        return Comparison(tuple(row for row in self.rows if wanted(row)))
-
 
 def comparisons(
-    results: Results,
-    experiment: str,
-    trained: bool,
-    of: Callable[[Record], bool] = lambda record: True,
-    factor: float | None = None,
+    results: Results, experiment: str, trained: bool, factor: float | None = None
 ) -> list[Comparison]:
     """The sets of records that may stand in one table, the largest set first.
 
@@ -100,17 +97,17 @@ def comparisons(
 
     Args:
         trained: take the records of fine-tuned models, or those without training.
-        of: which records to consider.
         factor: s; None for any.
 
     Raises:
-        InputError: a record's method has another formula now.
+        InputError: a record's method has another formula now. Of the committed records a test
+            checks that.
     """
     sets: dict[str, list[Record]] = {}
     for record in results.records(experiment):
-        same = bool(record.training) == trained and factor in (None, record.run["factor"])
-        if same and of(record):
-            _check_formula(record, results.plain)
+        if bool(record.training) == trained and factor in (None, record.run["factor"]):
+            if results.folder != RESULTS:
+                check_formula(record, results.plain)
             per_book = (record.training or {}).get("per_book")
             key = json.dumps([record.alike, per_book], sort_keys=True)
             sets.setdefault(key, []).append(record)
@@ -118,7 +115,7 @@ def comparisons(
     return [_comparison(records) for records in largest_first]
 
 
-def _check_formula(record: Record, geometry: RopeGeometry | None) -> None:
+def check_formula(record: Record, geometry: RopeGeometry | None) -> None:
     """Refuses a record that states the frequencies of another formula than its method has now."""
     stated = record.run.get("scaling")
     now = stated and geometry and _identity(Setting.of(record.run), geometry)
@@ -136,9 +133,11 @@ def _identity(setting: Setting, geometry: RopeGeometry) -> str | None:
     return None if scaling is None else of_scaling(scaling)
 
 
-def compared(results: Results, experiment: str, trained: bool, **which) -> Comparison:
+def compared(
+    results: Results, experiment: str, trained: bool, factor: float | None = None
+) -> Comparison:
     """The largest of :func:`comparisons`; empty if there is none."""
-    return next(iter(comparisons(results, experiment, trained, **which)), Comparison(()))
+    return next(iter(comparisons(results, experiment, trained, factor)), Comparison(()))
 
 
 def _size(records: list[Record]) -> tuple[int, int]:
@@ -192,8 +191,8 @@ def own_methods(results: Results) -> list[str]:
 
 def ablations(
     results: Results, experiment: str, option: str, default: object = None
-) -> Iterator[tuple[str, dict[Any, Row]]]:
-    """The ablations that there are, as (state, rows by value): without training, then fine-tuned.
+) -> list[dict[Any, Row]]:
+    """The ablations that there are, as rows by value: without training, then fine-tuned.
 
     They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal.
     If several combinations of other options and factor have such rows, it is the one with the most
@@ -203,9 +202,8 @@ def ablations(
     Args:
         default: the option's value if a record does not state it.
     """
-    for trained, state in STATES:
-        if varied := _ablation(results, experiment, option, trained, default):
-            yield state, varied
+    both = [_ablation(results, experiment, option, trained, default) for trained, _ in STATES]
+    return list(filter(None, both))
 
 
 def _ablation(
@@ -253,14 +251,15 @@ def factors(results: Results, *experiments: str) -> list[float]:
     )
 
 
-def require_alike(*rows: Row) -> None:
-    """Refuses rows that may not be compared.
+def matched(ours: Row, other: Row) -> tuple[Row, Row, bool]:
+    """Both rows with the runs of the seeds that they share, and whether they share any; with all
+    their runs if not.
 
     Raises:
         InputError: a record was measured on other samples, or in another way, than the first.
     """
-    first = rows[0].first
-    for run in (run for row in rows for run in row.runs):
+    first = ours.first
+    for run in (*ours.runs, *other.runs):
         if run.alike != first.alike:
             names = {*run.alike, *first.alike}
             differing = sorted(
@@ -270,3 +269,6 @@ def require_alike(*rows: Row) -> None:
                 f"{run.file} and {first.file} differ in {', '.join(differing)}, so they "
                 f"cannot be compared; measure both alike."
             )
+    if shared := {*ours.seeds} & {*other.seeds}:
+        return ours.of_seeds(shared), other.of_seeds(shared), True
+    return ours, other, False

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from analysis.comparison import Comparison, Metrics, Row, require_alike
+from analysis.comparison import Comparison, Metrics, Row, matched
 from analysis.metrics import OPEN_LLM
 from analysis.results import Record
 from analysis.scores import Score, difference_over_texts, seed_errors, stacked
@@ -53,21 +53,17 @@ def between(
     Raises:
         InputError: the two were not measured on the same samples.
     """
-    require_alike(ours, other)
-    shared = set(ours.seeds) & set(other.seeds)
-    if shared:
-        ours = ours.of_seeds(shared)
-        other = other.of_seeds(shared)
+    ours, other, shared = matched(ours, other)
     our_scores = list(ours.by_seed(metrics, metric).values())
     other_scores = list(other.by_seed(metrics, metric).values())
     if all(score.texts for score in (*our_scores, *other_scores)):
         our_texts, other_texts = (
             [score.texts for score in scores] for scores in (our_scores, other_scores)
         )
-        gap = difference_over_texts(our_texts, other_texts, bool(shared))
+        gap = difference_over_texts(our_texts, other_texts, shared)
     else:
         of_samples = paired(ours, other, experiment, metric)
-        gap = _over_samples(our_scores, other_scores, of_samples, bool(shared))
+        gap = _over_samples(our_scores, other_scores, of_samples, shared)
     if gap.seeds == 1 and ours.trained:
         return gap.with_further(_of_other_settings(among, ours.setting.factor, metrics, metric))
     return gap

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.comparison import Row
 from analysis.results import Record
-from analysis.scores import Score, Scores, book_of, over_texts, stacked
+from analysis.scores import Score, Scores, book_of, over_seeds, over_texts, stacked
 from analysis.settings import Setting, tokens
 from core.errors import InputError
 from eval import longbench
@@ -131,7 +131,8 @@ def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
     """
     lines = [line for run in row.runs for line in run.scores["by_length"]]
     counts = {}
-    for name, share in row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)}).items():
+    shares = over_seeds([{**passkey(run), ALL: passkeys_within(run)} for run in row.runs])
+    for name, share in shares.items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
         counts[name] = (*_keys(of_length), share.at_most(100.0))
     return counts

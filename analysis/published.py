@@ -131,14 +131,16 @@ def _difference(
     Args:
         value: computes it from a model's scores.
     """
-    gaps = []
-    for ours, scores in runs(name):
-        if ours["method"] != PROPOSED or ours.get("factor", factor) != factor:
-            continue
-        for other, others in runs(name):
-            alike = is_learned(rival) or other.get("factor", factor) == factor
-            if alike and (other["model"], other["method"]) == (ours["model"], rival):
-                gaps.append(value(scores) - value(others))
+    ours, others = (
+        {
+            run["model"]: value(scores)
+            for run, scores in runs(name)
+            if run["method"] == method
+            and (is_learned(method) or run.get("factor", factor) == factor)
+        }
+        for method in (PROPOSED, rival)
+    )
+    gaps = [ours[model] - others[model] for model in ours if model in others]
     return float(np.mean(gaps)) if gaps else None
 
 

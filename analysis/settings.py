@@ -11,18 +11,28 @@ from core.setting import AS_IT_IS, Setting, tokens
 
 __all__ = [
     "AS_IT_IS",
+    "BASELINE",
     "STATES",
     "SYMBOLS",
     "Setting",
     "default_of",
     "extended_length",
+    "lengths",
     "methods",
+    "of_all_factors",
     "seed_count",
     "span",
     "tokens",
 ]
 
+BASELINE = rope.METHODS[rope.BASELINE].title  # YaRN
 STATES = ((False, "without training"), (True, "fine-tuned"))
+
+
+def of_all_factors(setting: Setting) -> str:
+    """A setting's name where it stands for all factors, whose n̂ differ."""
+    title = rope.METHODS[rope.PROPOSED].title
+    return f"{title} (the paper's n̂)" if setting.option("n_hat") else setting.name
 
 
 def methods() -> Mapping[str, rope.Method]:
@@ -49,3 +59,8 @@ def span(start: int, end: int) -> str:
 def extended_length(results: Results, factor: float) -> int:
     """L' = s·L in tokens."""
     return round(results.context_length * factor)
+
+
+def lengths(results: Results, factor: float) -> str:
+    """L and L' as tables print them."""
+    return f"{tokens(results.context_length)} to {tokens(extended_length(results, factor))}"

@@ -10,7 +10,7 @@ from analysis.comparison import ablations, compared, own_methods
 from analysis.disturbance import compute, factors
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import Setting, lengths
 from core import rope
 from figures.kit import style
 from figures.kit.style import MOST
@@ -83,13 +83,12 @@ def disturbance(results: Results) -> Figure:
 
 def _measured_points(results: Results) -> tuple[str, Points]:
     """A title, and the model's points at one factor; fine-tuned where there is that."""
-    by_state = list(ablations(results, "longbench_e", "n_hat"))
+    by_state = ablations(results, "longbench_e", "n_hat")
     if not by_state:
         raise results.lacks(
             "ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N"
         )
-    state, varied = by_state[-1]
-    first = next(iter(varied.values()))
+    first = next(iter(by_state[-1].values()))
     factor = first.setting.factor
     points: Points = {}
     for row in compared(results, "longbench_e", first.trained, factor=factor).rows:
@@ -107,7 +106,7 @@ def _measured_points(results: Results) -> tuple[str, Points]:
             )
         points[setting] = (moved.average, scores[AVERAGE])
     benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
-    return f"{results.title}{benchmark}, {state}, s = {factor:g}", points
+    return f"{results.title}{benchmark}, {first.state}, s = {factor:g}", points
 
 
 def _published_points() -> Points:
@@ -199,8 +198,7 @@ def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) 
         ticks = {1e-5: "≤10⁻⁵", 1e-4: "10⁻⁴", 1e-3: "10⁻³", 1e-2: "10⁻²", 1e-1: "10⁻¹", 1: "1"}
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.yaxis.set_minor_locator(plt.NullLocator())
-        lengths = f"from L = {tokens(geometry.context_length)} to {_longer(results, factor)} tokens"
-        axes.set_title(f"s = {factor:g}: {lengths}", loc="left")
+        axes.set_title(f"s = {factor:g}: from L = {lengths(results, factor)} tokens", loc="left")
         axes.set_ylabel("disturbance (nat)")
         axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
         place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 6.5}
@@ -209,7 +207,3 @@ def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) 
     style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
     style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")
     return figure
-
-
-def _longer(results: Results, factor: float) -> str:
-    return tokens(extended_length(results, factor))

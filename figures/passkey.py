@@ -9,7 +9,7 @@ from matplotlib.figure import Figure, SubFigure
 from analysis.comparison import Row, compared, own_methods
 from analysis.results import Results
 from analysis.scores import counted
-from analysis.settings import STATES, Setting, tokens
+from analysis.settings import STATES, of_all_factors, tokens
 from core import rope
 from figures.kit import style
 
@@ -43,7 +43,7 @@ def passkey(results: Results) -> Figure:
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
     grid = upper.subplots(len(states), len(factors), squeeze=False, sharex="col", sharey=True)
     looks = style.styles(row.setting for row in rows)
-    marks = dict(zip(dict.fromkeys(_label(row.setting) for row in rows), "osD^v<>"))
+    marks = dict(zip(dict.fromkeys(of_all_factors(row.setting) for row in rows), "osD^v<>"))
     for line, trained in zip(grid, states):
         for axes, factor in zip(line, factors):
             _points(axes, plain + _at(extended, trained, factor), looks, marks, results)
@@ -96,13 +96,6 @@ def _title(trained: bool, factor: float) -> str:
     return f"{dict(STATES)[trained]}, s = {factor:g}"
 
 
-def _label(setting: Setting) -> str:
-    """The name of a method in every panel."""
-    if setting.option("n_hat"):
-        return f"{rope.METHODS[setting.method].title} (the paper's n̂)"
-    return setting.name
-
-
 def _by_length(row: Row) -> pd.DataFrame:
     """Mean, low and high by prompt length.
 
@@ -135,11 +128,11 @@ def _points(
             [lengths.index(length) + aside for length in shares.index],
             mean,
             yerr=[mean - low, high - mean],
-            label=_label(row.setting),
+            label=of_all_factors(row.setting),
             linestyle="none",
             capsize=1.5,
             elinewidth=0.7,
-            marker=marks[_label(row.setting)],
+            marker=marks[of_all_factors(row.setting)],
             markersize=3,
             color=color,
         )

@@ -1,6 +1,6 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -37,76 +37,60 @@ def table(folder: Path) -> str:
     """
     lines = []
     for measured in results.every(folder):
-        lines += _disturbances(measured)
+        lines += _lines(measured, _disturbances(measured))
         for part in (measured, *measured.parts()):
-            lines += _by_experiment(part)
-            for setting, scores in learned.final_losses(part) if learned else ():
-                lines += _lines(part, setting, "learned", scores, unit=_NATS)
-            lines += _times(part)
+            lines += _lines(part, _measured(part))
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-def _disturbances(measured: Results) -> Iterator[dict]:
+# A setting, whether it was fine-tuned, the experiment, its scores by metric, and their unit.
+Measured = tuple[Setting, bool, str, Scores, str]
+
+
+def _disturbances(measured: Results) -> Iterator[Measured]:
     """Of all methods."""
     for factor in measured.factors if measured.plain else ():
         for setting in disturbance.settings(measured, factor):
-            computed = disturbance.compute(measured.plain, setting)
-            if computed is None:
-                continue
-            scores = {"average": Score(computed.average)}
-            yield from _lines(measured, setting, "disturbance", scores, unit="10⁻³ nat")
+            if computed := disturbance.compute(measured.plain, setting):
+                scores = {"average": Score(computed.average)}
+                yield setting, False, "disturbance", scores, "10⁻³ nat"
 
 
-def _by_experiment(measured: Results) -> Iterator[dict]:
-    """What was measured by SCORES: one line for all seeds of a setting."""
+def _measured(measured: Results) -> Iterator[Measured]:
+    """By SCORES, one line for all seeds of a setting; learned factors; times of a training step and
+    of a forward pass."""
     for experiment, (of, unit) in SCORES.items():
         for trained, _ in STATES:
             for rows in comparisons(measured, experiment, trained):
                 for row in rows.rows:
-                    yield from _lines(
-                        measured,
-                        row.setting,
-                        experiment,
-                        row.scores(of),
-                        unit=unit,
-                        trained=trained,
-                    )
-
-
-def _times(measured: Results) -> Iterator[dict]:
-    """The times of a training step and of a forward pass."""
+                    yield row.setting, trained, experiment, row.scores(of), unit
+    groups = learned.groups(measured) if learned else []
+    for group in sorted(groups, key=lambda each: each.setting.order):
+        yield group.setting, False, "learned", learned.final_losses(group), _NATS
     for record in measured.records("time_cost"):
         for setting, row, time in metrics.times(record):
             if not row["again"]:
-                scores = {row["phase"]: time}
-                yield from _lines(measured, setting, "time_cost", scores, unit="of PI's time")
+                yield setting, False, "time_cost", {row["phase"]: time}, "of PI's time"
 
 
-def _lines(
-    measured: Results,
-    setting: Setting,
-    experiment: str,
-    scores: Scores,
-    *,
-    unit: str,
-    trained: bool = False,
-) -> Iterator[dict]:
-    options = [f"{name}={value}" for name, value in setting.options]
-    options += [f"last={setting.last}"] if setting.last else []
-    for metric, score in scores.items():
-        if score is not None:
-            yield {
-                "model": measured.name,
-                "part": measured.part,
-                "method": setting.method,
-                "options": " ".join(options),
-                "factor": setting.factor,
-                "trained": trained,
-                "experiment": experiment,
-                "metric": metric,
-                "value": score.mean,
-                "low": score.low,
-                "high": score.high,
-                "n": score.n,
-                "unit": unit,
-            }
+def _lines(measured: Results, found: Iterable[Measured]) -> Iterator[dict]:
+    for setting, trained, experiment, scores, unit in found:
+        options = [f"{name}={value}" for name, value in setting.options]
+        options += [f"last={setting.last}"] if setting.last else []
+        for metric, score in scores.items():
+            if score is not None:
+                yield {
+                    "model": measured.name,
+                    "part": measured.part,
+                    "method": setting.method,
+                    "options": " ".join(options),
+                    "factor": setting.factor,
+                    "trained": trained,
+                    "experiment": experiment,
+                    "metric": metric,
+                    "value": score.mean,
+                    "low": score.low,
+                    "high": score.high,
+                    "n": score.n,
+                    "unit": unit,
+                }

@@ -8,6 +8,7 @@ within what rounding to two decimals can produce counts as agreement; what does 
 of the KINDS.
 """
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -189,15 +190,12 @@ def against_each(sentence: Any) -> dict[str, tuple]:
     One that is ahead must be so in its least favourable run.
     """
     value = _UNITS[sentence.unit]
-    ours = sentence.method
     runs: dict[str, list[tuple]] = {}
-    for (model, factor), scores in _by_run(sentence.table, sentence.metric).items():
-        covered = model in sentence.models.split() and factor in sentence.factors.split()
-        if ours not in scores or not covered:
-            continue
-        for other in scores.keys() - {ours}:
-            difference = value(scores[ours], scores[other])
-            run = (other, difference, model, factor, scores[ours], scores[other])
+    for model, factor in itertools.product(sentence.models.split(), sentence.factors.split()):
+        scores = _at(sentence.table, sentence.metric, model, int(factor))
+        own = scores.pop(sentence.method, None)
+        for other, score in scores.items() if own is not None else ():
+            run = (other, value(own, score), model, factor, own, score)
             runs.setdefault(other, []).append(run)
     return {other: _deciding(sentence, of) for other, of in sorted(runs.items())}
 
@@ -207,20 +205,18 @@ def _deciding(sentence: Any, runs: list[tuple]) -> tuple:
     return decides(runs, key=lambda run: run[1])
 
 
-def _by_run(table: str, metric: str) -> dict[tuple[str, str], dict[str, float]]:
-    """By model and factor, the score of each method, with a misprinted average put right."""
-    by_run: dict[tuple[str, str], dict[str, float]] = {}
+def _at(table: str, metric: str, model: str, factor: int) -> dict[str, float]:
+    """The score of each method of a model at a factor, with a misprinted average put right."""
+    by_method = {}
     for run, scores in published.runs(table):
-        method = run["method"]
-        model = run.get("model", "LLaMA2")  # a disturbance is the same for both
-        derived = published.average(scores, metric)
-        printed = scores.get(metric, derived)
-        score = printed if abs(printed - derived) <= ROUNDING else derived
-        for factor in (2, 4):
-            # The original model and CLEX have one row, which stands at every factor.
-            if method in (rope.ORIGINAL, _CLEX) or run["factor"] == factor:
-                by_run.setdefault((model, str(factor)), {})[method] = score
-    return by_run
+        # The original model and CLEX have one row, which stands at every factor.
+        at_factor = run["method"] in (rope.ORIGINAL, _CLEX) or run["factor"] == factor
+        if at_factor and run.get("model", model) == model:  # a disturbance is the same for both
+            derived = published.average(scores, metric)
+            printed = scores.get(metric, derived)
+            same = abs(printed - derived) <= ROUNDING
+            by_method[run["method"]] = printed if same else derived
+    return by_method
 
 
 def outcome(sentence: Any) -> Difference | None:
@@ -244,13 +240,9 @@ def outcome(sentence: Any) -> Difference | None:
         holds = value > 0
         kind = OMISSION
         why = f"{_title(method)} has {others:.2f} there, {_title(sentence.method)} {own:.2f}."
-    text = _number(sentence, value, digits or 1)
+    text = number(value, digits or 1, sign=sentence.unit == "points")
     derived = f"{text} {sentence.unit} against {_title(method)} ({model}, s = {factor})"
     return _unless(holds, kind, printed, derived, why)
-
-
-def _number(sentence: Any, value: float, digits: int) -> str:
-    return number(value, digits, sign=sentence.unit == "points")
 
 
 def other_sentences() -> Iterator[Difference | None]:

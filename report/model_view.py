@@ -17,7 +17,7 @@ from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
 from analysis.scores import Score, number, spread
-from analysis.settings import Setting, tokens
+from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
 from records import RESULTS
@@ -26,7 +26,6 @@ from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Block, Cell, Table
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 NONE = "–"  # what stands in a table where nothing was measured, or nothing is to be compared
 
 
@@ -202,11 +201,14 @@ class View:
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
         return differences.between(*pair, experiment, of, metric, rows)
 
-    def passkeys(self, name: str, length: int, trained: bool, factor: float) -> str:
-        """Passkeys found of those asked, of all seeds, at one length."""
+    @offered
+    def passkeys(
+        self, name: str, *lengths: str, trained: bool = False, factor: float | None = None
+    ) -> str:
+        """Passkeys found of those asked, of all seeds, at some lengths or at all."""
         by_length = metrics.passkeys_by_length(self.row("passkey", name, trained, factor))
-        found, asked, _ = by_length[tokens(length)]
-        return f"{found} of {asked}"
+        counts = [by_length[length][:2] for length in lengths or (metrics.ALL,)]
+        return "{} of {}".format(*map(sum, zip(*counts)))
 
     def passkeys_by_place(self, name: str) -> dict[tuple[int, float], float]:
         """Passkeys found without training, 0…1, by length in tokens and depth."""

@@ -14,7 +14,8 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import jinja2
@@ -51,8 +52,26 @@ GLOBALS = {
     "equation": paper_and_code.equation,
     "published_disturbances": overviews.published_disturbances,
 }
-_beyond = discovery.module(f"report.{BEYOND}.model_view")
-_assumed_beyond = discovery.module(f"report.{BEYOND}.assumed")
+
+
+class Part(NamedTuple):
+    """The paper's part of the repository, or what is beyond it.
+
+    Attributes:
+        templates: the folder of its templates.
+        overall: the file of each page that speaks of several models, by its template.
+        assumed: the module of what its words assume.
+    """
+
+    templates: Path
+    overall: dict[str, Path]
+    assumed: ModuleType
+
+
+PARTS = [Part(TEMPLATES, OVERALL, assumed)]
+if _beyond := discovery.module(f"report.{BEYOND}.assumed"):
+    page = ROOT / "experiments" / BEYOND / "README.md"
+    PARTS.append(Part(BEYOND_TEMPLATES, {"experiments.md": page}, _beyond))
 discovery.modules("report")  # so that their functions are offered to templates
 
 
@@ -80,23 +99,22 @@ def pages(folder: Path, model: str | None = None) -> Pages:
 def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
     folder = measured.folder / measured.name
-    views = {TEMPLATES: View(measured, folder)}
-    lists = {TEMPLATES: assumed}
-    if _beyond and (folder / BEYOND).is_dir():
-        views[BEYOND_TEMPLATES] = View(measured, folder / BEYOND, beyond=True)
-        lists[BEYOND_TEMPLATES] = _assumed_beyond
+    pages_of = {folder: PARTS[0]}
+    if PARTS[1:] and (folder / BEYOND).is_dir():
+        pages_of[folder / BEYOND] = PARTS[1]
     of_these_runs = has_the_committed_runs(measured)
     strict = measured.folder == RESULTS
     written = {}
-    for templates, view in views.items():
-        names = view.context() | {"further": len(views) > 1}
-        file = view.page / "README.md"
+    for page, part in pages_of.items():
+        view = View(measured, page, beyond=page != folder)
+        names = view.context() | {"further": len(pages_of) > 1}
+        file = page / "README.md"
         template = "model.md"
         assumptions: Assumptions = ()
-        if of_these_runs and measured.name in lists[templates].MODELS:
+        if of_these_runs and measured.name in part.assumed.MODELS:
             template = f"{measured.name.replace('-', '_')}.md"
-            assumptions = lists[templates].MODELS[measured.name](view)
-        text = _render(template, names, templates)
+            assumptions = part.assumed.MODELS[measured.name](view)
+        text = _render(template, names, part.templates)
         written[file] = _tidied(borne_out(text, assumptions, file, FOLDERS, strict))
     if strict:
         return written
@@ -161,7 +179,7 @@ def overall_pages(tested: list) -> Pages:
         "claims": claims_page.decided(tested),
         "claims_in_all": len(tested),
         "claims_alone": claims_page.alone(tested),
-        "epsilons": markdown.render(paper_and_code.by_epsilon(), caption=False),
+        "epsilons": paper_and_code.by_epsilon(),
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
@@ -171,19 +189,15 @@ def overall_pages(tested: list) -> Pages:
         "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
     }
-    overall = {TEMPLATES: OVERALL}
-    lists = [assumed.PAGES]
-    if _beyond:
-        overall[BEYOND_TEMPLATES] = _beyond.OVERALL
-        lists.append(_assumed_beyond.PAGES)
     written = {}
-    for templates, pages_of in overall.items():
-        for template, file in pages_of.items():
+    for part in PARTS:
+        for template, file in part.overall.items():
             views = {name: View(each, file.parent) for name, each in measured.items()}
             of = {name: SimpleNamespace(**view.context()) for name, view in views.items()}
-            text = _render(template, names | {"of": of}, templates)
-            for on_pages in filter(lambda each: file in each, lists):
-                text = borne_out(text, on_pages[file](views), file, FOLDERS, strict=True)
+            text = _render(template, names | {"of": of}, part.templates)
+            for assumes in (each.assumed.PAGES.get(file) for each in PARTS):
+                if assumes:
+                    text = borne_out(text, assumes(views), file, FOLDERS, strict=True)
             written[file] = _tidied(text)
     return written
 

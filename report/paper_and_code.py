@@ -6,7 +6,7 @@ from analysis import disturbance
 from analysis.disturbance import Convention
 from analysis.scores import number
 from core import rope
-from tables.kit.table import Block, Cell, Table
+from report.model_view import table
 
 # The ε at which equation (7) is computed; the paper calls it "extremely small".
 EPSILONS = tuple(10.0**-power for power in range(3, 9))
@@ -23,7 +23,7 @@ def best_epsilon() -> float:
     return min(grid, key=lambda epsilon: max(disturbance.deviations(equation(epsilon))))
 
 
-def by_epsilon() -> Table:
+def by_epsilon() -> str:
     """Equation (7) at each ε, below the paper's numbers; by how much it and the released direction
     miss them."""
     printed = disturbance.recomputed(equation(EPSILONS[0]))
@@ -39,7 +39,4 @@ def by_epsilon() -> Table:
         off_by = f"{100 * min(missed):.0f} to {100 * max(missed):.0f} %"
         numbers = (number(value, 2) for value in computed)
         rows.append((f"10⁻{power}", *numbers, off_by, f"at most {100 * max(released):.1f} %"))
-    caption = "The paper's disturbances (10⁻³ nat) by equation (7), over ε."
-    header = ("ε", *names, "off by", "released code's direction")
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
-    return Table("epsilon", caption, (Block("", header, cells),))
+    return table(("ε", *names, "off by", "released code's direction"), rows)

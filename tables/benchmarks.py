@@ -160,7 +160,7 @@ def passkey(results: Results) -> Table:
         "(Student's)."
     )
     blocks = []
-    for state, apart, rows in main_comparisons(results, "passkey"):
+    for apart, rows in main_comparisons(results, "passkey"):
         labelled = labelled_rows(rows, metrics.passkey)
         counts = [(label, passkeys_by_length(row)) for label, row in labelled]
         lengths = dict.fromkeys(length for _, of in counts for length in of if length != ALL)
@@ -169,7 +169,7 @@ def passkey(results: Results) -> Table:
         for label, of in counts:
             cells = [_passkeys(of.get(column)) for column in columns]
             lines.append((Cell(sentence_case(label)), *cells))
-        title = f"{results.title}, measured {state}{apart}"
+        title = f"{results.title}, measured {rows.rows[0].state}{apart}"
         blocks.append(Block(title, ("Method", *columns), tuple(lines)))
     return Table("passkey", caption, tuple(blocks), "Figure 4")
 
@@ -206,15 +206,15 @@ def benchmark(
     of = getattr(metrics, name, metrics.generic)
     digits = DIGITS.get(name, 1)
     blocks = published_blocks(name, best) if paper else []
-    for state, apart, rows in main_comparisons(results, name):
-        title = _title(results, state, rows.rows) + title_suffix(rows.first) + apart
+    for apart, rows in main_comparisons(results, name):
+        title = _title(results, rows.rows) + title_suffix(rows.first) + apart
         scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
         blocks.append(score_block(title, scored, digits=digits, best=best))
     return Table(name, caption, tuple(blocks), paper)
 
 
-def main_comparisons(results: Results, experiment: str) -> list[tuple[str, str, Comparison]]:
-    """The state and the title's end of each comparable set of records, the largest first, and its
+def main_comparisons(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
+    """The title's end of each comparable set of records, the largest first, and its
     rows of no ablation.
 
     Raises:
@@ -223,12 +223,11 @@ def main_comparisons(results: Results, experiment: str) -> list[tuple[str, str, 
     results.require(experiment)
     blocks = []
     listed = in_comparison(results)
-    for trained, state in STATES:
+    for trained, _ in STATES:
         apart = ""
         for every in comparisons(results, experiment, trained):
-            rows = every.only(listed)
-            if rows:
-                blocks.append((state, apart, rows))
+            if rows := Comparison(tuple(filter(listed, every.rows))):
+                blocks.append((apart, rows))
                 apart = ", not comparable with the rows above"
     if not blocks:
         raise results.lacks(
@@ -249,7 +248,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     """
     name = f"{option}_{experiment}"
     symbol = SYMBOLS[option]
-    measured = list(ablations(results, experiment, option, default_of(option)))
+    measured = ablations(results, experiment, option, default_of(option))
     if not measured:
         options = f"--method {PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {symbol} by {experiment}", experiment, options)
@@ -258,9 +257,9 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
         title = f"{model}, published, s = 2"
         blocks.append(score_block(title, published_rows.items(), first=symbol))
     of = getattr(metrics, experiment)
-    for state, varied in measured:
+    for varied in measured:
         rows = list(varied.values())
-        title = f"{_title(results, state, rows)}, s = {rows[0].setting.factor:g}"
+        title = f"{_title(results, rows)}, s = {rows[0].setting.factor:g}"
         scored = [(str(value), row.scores(of)) for value, row in varied.items()]
         blocks.append(score_block(title, scored, first=symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
@@ -280,11 +279,11 @@ def published_blocks(name: str, best: Callable | None = max) -> list[Block]:
     return [score_block(f"{model}{PUBLISHED}", rows.items(), best=best) for model, rows in by_model]
 
 
-def _title(results: Results, state: str, rows: Sequence[Row]) -> str:
+def _title(results: Results, rows: Sequence[Row]) -> str:
     """Of a block: the model, the samples where they were generated in the place of a benchmark's,
     the training."""
     benchmark = f"{rows[0].first.benchmark}, " if rows[0].first.benchmark else ""
-    return f"{results.title}, {benchmark}measured {state}{seeds(rows)}"
+    return f"{results.title}, {benchmark}measured {rows[0].state}{seeds(rows)}"
 
 
 def seeds(rows: Iterable[Row]) -> str:

@@ -4,7 +4,7 @@ from analysis import published
 from analysis.disturbance import CONVENTIONS, FLOAT32, compute, deviations, factors, settings
 from analysis.results import Results
 from analysis.scores import number
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import extended_length, of_all_factors, tokens
 from core import rope
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
@@ -22,7 +22,7 @@ def disturbance(results: Results) -> Table:
     names: dict[str, None] = {}
     for factor in factors(results):
         length = tokens(extended_length(results, factor))
-        shown = {_name(setting): setting for setting in settings(results, factor)}
+        shown = {of_all_factors(setting): setting for setting in settings(results, factor)}
         names |= dict.fromkeys(shown)
         if printed:
             columns[f"{length}, paper"] = {
@@ -46,12 +46,6 @@ def disturbance(results: Results) -> Table:
         rows.append((Cell(sentence_case(name)), *cells))
     block = Block("", ("Method", *columns), tuple(rows))
     return Table("disturbance", _caption(results, bool(printed)), (block,), "Table 3")
-
-
-def _name(setting: Setting) -> str:
-    """One row for all factors, whose n̂ differ."""
-    own = f"{rope.METHODS[rope.PROPOSED].title} (the paper's n̂)"
-    return own if setting.option("n_hat") else setting.name
 
 
 def _caption(results: Results, with_paper: bool) -> str:

@@ -1,11 +1,10 @@
 """What is measured within L and beyond it on the same books: losses, and keys."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from analysis.comparison import Row, require_alike
-from analysis.scores import Score, difference_over_texts
+from analysis.comparison import Row
+from analysis.results import Record
+from analysis.scores import Score, book_of, difference_over_texts
 
 WITHIN = "within L"
 BEYOND = "beyond L"
@@ -13,21 +12,19 @@ CHANGE = "beyond minus within"
 PLACES = (WITHIN, BEYOND, CHANGE)
 
 
-def paired(row: Row, reference: Row, by_text: Callable[..., np.ndarray]) -> Score:
-    """A row's mean minus the reference's, paired by text and by the seeds that both have.
+def texts(run: Record) -> list[str]:
+    """The book that each text is of."""
+    return [book_of(title) for title in run.scores.get("blocks") or run.scores["keys"]]
 
-    Where they have none in common, each side's mean over its seeds counts, with its spread.
+
+def difference(row: Row, by_text: np.ndarray, shared: bool) -> Score:
+    """The mean of a row minus that of another, paired by text and by the seeds that they share.
+
+    Where they share none, each side's mean over its seeds counts, with its spread.
 
     Args:
-        by_text: the values of records, [records, texts], the texts in the first record's order.
-
-    Raises:
-        InputError: the two were not measured on the same texts.
+        row: see :func:`analysis.comparison.matched`.
+        by_text: of the row's runs, and then of the other's: [runs, texts].
     """
-    require_alike(row, reference)
-    if shared := set(row.seeds) & set(reference.seeds):
-        row = row.of_seeds(shared)
-        reference = reference.of_seeds(shared)
-    ours = by_text(*row.runs)
-    others = by_text(row.first, *reference.runs)[1:]
-    return difference_over_texts(ours, others, bool(shared))
+    ours, others = np.split(by_text, [len(row.runs)])
+    return difference_over_texts(ours, others, shared)

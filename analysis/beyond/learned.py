@@ -1,8 +1,5 @@
 """Factors that were learned: their records, and every method's loss beside theirs."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 
 from analysis.beyond import loss_by_position
@@ -17,40 +14,20 @@ from core.errors import InputError
 _PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What was learned from one start at one scaling factor.
+def factors(group: Row) -> np.ndarray:
+    """λ_i of a row of :func:`groups`, float64 [seeds, pairs]."""
+    return np.array([run.scores["factors"] for run in group.runs], dtype=np.float64)
 
-    Attributes:
-        method: the method whose factors it started from.
-        factor: s.
-        runs: the records, one per seed.
-    """
 
-    method: str
-    factor: float
-    runs: tuple[Record, ...]
-
-    @property
-    def name(self) -> str:
-        """The name in tables and figures."""
-        return learned_name(self.method)
-
-    @property
-    def factors(self) -> np.ndarray:
-        """λ_i, float64 [seeds, pairs]."""
-        return np.array([run.scores["factors"] for run in self.runs], dtype=np.float64)
-
-    @property
-    def end(self) -> str:
-        """How long it took, and how it ended, for a note."""
-        seeds = seed_count(len(self.runs))
-        steps = " and ".join(dict.fromkeys(f"{run.scores['steps_made']:,}" for run in self.runs))
-        flat = all(run.scores["converged"] for run in self.runs)
-        return (
-            f"{seeds}, {steps} steps. The held-out loss "
-            f"{'had stopped' if flat else 'was still'} falling."
-        )
+def end(group: Row) -> str:
+    """How long its learning took, and how it ended, for a note."""
+    seeds = seed_count(len(group.runs))
+    steps = " and ".join(dict.fromkeys(f"{run.scores['steps_made']:,}" for run in group.runs))
+    flat = all(run.scores["converged"] for run in group.runs)
+    return (
+        f"{seeds}, {steps} steps. The held-out loss "
+        f"{'had stopped' if flat else 'was still'} falling."
+    )
 
 
 def methods(results: Results, rows: Comparison, variants: bool = True) -> list[Row]:
@@ -73,40 +50,32 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
     ]
 
 
-def groups(results: Results) -> list[Learned]:
-    """All that was learned, by factor, then in the order of the registry.
+def groups(results: Results) -> list[Row]:
+    """All that was learned, a row for each setting that learning began with, by factor.
 
     Raises:
         InputError: a record has not one factor for each pair.
     """
-    records: dict[tuple, list[Record]] = {}
-    pairs = results.geometry.pairs
-    for record in results.require("learned"):
+    by_start: dict[Setting, list[Record]] = {}
+    for record in results.records("learned"):
         count = len(record.scores["factors"])
+        pairs = results.geometry.pairs
         if count != pairs:
             raise InputError(
                 f"{record.file} has {count} factors for {pairs} pairs; learn them again."
             )
-        records.setdefault((float(record.run["factor"]), record.run["method"]), []).append(record)
-    order = sorted(records, key=lambda key: (key[0], Setting(key[1]).order, key[1]))
-    return [Learned(method, factor, tuple(records[factor, method])) for factor, method in order]
+        by_start.setdefault(Setting.of(record.run), []).append(record)
+    order = sorted(by_start, key=lambda start: (start.factor, start.order))
+    return [Row(start, tuple(by_start[start])) for start in order]
 
 
-def final_losses(results: Results) -> Iterator[tuple[Setting, Scores]]:
-    """By the setting that learning began with: the losses of the held-out text at its end, over
-    seeds."""
-    by_start: dict[Setting, list[Record]] = {}
-    for run in results.records("learned"):
-        by_start.setdefault(Setting.of(run.run), []).append(run)
-    for setting, runs in by_start.items():
-        ends = [run.scores["curve"][-1] for run in runs]
-        yield (
-            setting,
-            {
-                where: over_texts([[end[place]["mean"]] for end in ends])
-                for place, where in _PLACES.items()
-            },
-        )
+def final_losses(group: Row) -> Scores:
+    """The losses of the held-out text at the end of learning, over seeds."""
+    ends = [run.scores["curve"][-1] for run in group.runs]
+    return {
+        where: over_texts([[end[place]["mean"]] for end in ends])
+        for place, where in _PLACES.items()
+    }
 
 
 def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None:

@@ -7,10 +7,17 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
-from analysis.comparison import Comparison, Row, compared, comparisons, factors
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, difference, texts
+from analysis.comparison import Comparison, Row, compared, comparisons, factors, matched
 from analysis.results import Record, Results
-from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
+from analysis.scores import (
+    LEAST_TEXTS,
+    Score,
+    Scores,
+    over_seeds,
+    over_texts,
+    stacked,
+)
 from analysis.settings import span
 from core.errors import InputError
 
@@ -25,15 +32,14 @@ def untrained(results: Results, factor: float) -> Comparison:
 
     If several sets of books were scored at this factor, it is the set with the most settings.
     """
-    return compared(results, "loss_by_position", False, factor=factor)
+    return compared(results, "loss_by_position", False, factor)
 
 
 def sets(results: Results, factor: float) -> list[Comparison]:
     """Every comparable set at a factor: those without training, then the fine-tuned ones, the
     largest first."""
     without, trained = (
-        comparisons(results, "loss_by_position", trained, factor=factor)
-        for trained in (False, True)
+        comparisons(results, "loss_by_position", trained, factor) for trained in (False, True)
     )
     return without + trained
 
@@ -41,11 +47,10 @@ def sets(results: Results, factor: float) -> list[Comparison]:
 def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
     """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the
     largest such set."""
-
-    def is_sample(run: Record) -> bool:
-        return len({*texts(run)}) >= LEAST_TEXTS
-
-    return compared(results, "loss_by_position", trained, of=is_sample, factor=factor)
+    for rows in comparisons(results, "loss_by_position", trained, factor):
+        if len({*texts(rows.first)}) >= LEAST_TEXTS:
+            return rows
+    return Comparison(())
 
 
 def ranges(run: Record) -> Scores:
@@ -92,11 +97,6 @@ def blocks(*runs: Record) -> np.ndarray:
     )
 
 
-def texts(run: Record) -> list[str]:
-    """The book that each text is of."""
-    return [book_of(title) for title in run.scores["blocks"]]
-
-
 @functools.cache
 def by_text(*runs: Record) -> np.ndarray:
     """:func:`blocks`, each book's mean over its parts: [records, books, blocks], in the order of
@@ -115,23 +115,26 @@ def places(run: Record) -> Scores:
 
 def level(row: Row, where: str = BEYOND) -> Score:
     """The loss in one of PLACES, over texts and seeds."""
-    return row.scores(places)[where]
+    return over_seeds([places(run) for run in row.runs])[where]
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
-    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
-    return paired(row, reference, lambda *runs: _side(runs[0], by_text(*runs), where))
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.difference`.
+
+    Raises:
+        InputError: the two were not measured on the same texts.
+    """
+    row, reference, shared = matched(row, reference)
+    losses = _side(row.first, by_text(*row.runs, *reference.runs), where)
+    return difference(row, losses, shared)
 
 
 def gaps_by_position(row: Row, reference: Row) -> list[Score]:
     """The loss minus the reference's in each bucket of positions, see :func:`gap`."""
-
-    def gap_between(positions: dict) -> Score:
-        return paired(
-            row, reference, lambda *runs: _mean_between(runs[0], by_text(*runs), positions)
-        )
-
-    return [gap_between(bucket) for bucket in row.first.scores["buckets"]]
+    row, reference, shared = matched(row, reference)
+    losses = by_text(*row.runs, *reference.runs)
+    of_buckets = [_mean_between(row.first, losses, at) for at in row.first.scores["buckets"]]
+    return [difference(row, means, shared) for means in of_buckets]
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

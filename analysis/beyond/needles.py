@@ -10,10 +10,17 @@ import functools
 
 import numpy as np
 
-from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, paired
-from analysis.comparison import Comparison, Row, compared, comparisons, factors
+from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, difference, texts
+from analysis.comparison import Comparison, Row, comparisons, factors, matched
 from analysis.results import Record, Results
-from analysis.scores import LEAST_TEXTS, Score, Scores, book_of, over_texts, stacked
+from analysis.scores import (
+    LEAST_TEXTS,
+    Score,
+    Scores,
+    over_seeds,
+    over_texts,
+    stacked,
+)
 from core.errors import InputError
 from eval.beyond import ranking
 
@@ -31,7 +38,7 @@ def sets(results: Results, factor: float) -> list[Comparison]:
     """Every comparable set at a factor: those without training, then the fine-tuned ones, the
     largest first."""
     without, trained = (
-        comparisons(results, "needles", trained, factor=factor) for trained in (False, True)
+        comparisons(results, "needles", trained, factor) for trained in (False, True)
     )
     return without + trained
 
@@ -39,16 +46,10 @@ def sets(results: Results, factor: float) -> list[Comparison]:
 def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
     """The settings without training, or the fine-tuned ones, with keys within L and beyond it in at
     least LEAST_TEXTS books; the largest such set."""
-
-    def is_sample(run: Record) -> bool:
-        return len({*texts(run)}) >= LEAST_TEXTS and CHANGE in sides(run)
-
-    return compared(results, "needles", trained, of=is_sample, factor=factor)
-
-
-def texts(run: Record) -> list[str]:
-    """The book of each haystack."""
-    return [book_of(title) for title in run.scores["keys"]]
+    for rows in comparisons(results, "needles", trained, factor):
+        if len({*texts(rows.first)}) >= LEAST_TEXTS and CHANGE in sides(rows.first):
+            return rows
+    return Comparison(())
 
 
 def distances(run: Record) -> np.ndarray:
@@ -126,14 +127,16 @@ def places(run: Record) -> Scores:
 
 def level(row: Row, where: str = BEYOND) -> Score | None:
     """Nats a key in one of PLACES, over books and seeds; None where there are no keys."""
-    return row.scores(places).get(where)
+    return over_seeds([places(run) for run in row.runs]).get(where)
 
 
 def gap(row: Row, reference: Row, where: str = BEYOND) -> Score | None:
-    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.paired`."""
+    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.difference`."""
     if where not in sides(row.first):
         return None
-    return paired(row, reference, lambda *runs: by_text(*runs, where=where))
+    row, reference, shared = matched(row, reference)
+    nats = by_text(*row.runs, *reference.runs, where=where)
+    return difference(row, nats, shared)
 
 
 def found(row: Row, where: str) -> tuple[int, int]:

@@ -16,10 +16,9 @@ from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, number, over_seeds
-from analysis.settings import STATES, SYMBOLS, Setting, extended_length, tokens
+from analysis.settings import SYMBOLS, Setting, extended_length, tokens
 from core import discovery, rope
 
-STATE = dict(STATES)  # by whether the model was fine-tuned
 INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
@@ -98,10 +97,10 @@ def less_is_better(results: Results) -> Iterator[Statement]:
     """
     for by in filter(None, (losses, keys)):
         for trained in (True, False):
-            for rows, factor, papers in _on_books(results, trained, by):
-                for ours in filter(None, (rows.find(rope.PROPOSED, {}, factor), papers)):
+            for rows, papers in _on_books(results, trained, by):
+                for ours in filter(None, (rows.find(rope.PROPOSED, {}), papers)):
                     for method in published.rivals("disturbance"):
-                        if other := rows.find(method, {}, factor):
+                        if other := rows.find(method, {}):
                             yield from _less_disturbed(results, ours, other, by)
 
 
@@ -118,18 +117,18 @@ def _less_disturbed(results: Results, ours: Row, other: Row, by: ModuleType) -> 
 def least_loss(results: Results) -> Iterator[Statement]:
     """DPRoPE has less loss beyond L than every rival, without training, as the paper's perplexities
     are."""
-    for rows, factor, ours in _on_books(results, trained=False):
+    for rows, ours in _on_books(results, trained=False):
         for rival in _rivals("perplexity", rows, ours) if ours else ():
-            paper = published.perplexity_advantage(rival.setting.method, factor)
+            paper = published.perplexity_advantage(rival.setting.method, rival.setting.factor)
             yield _difference(ours, rival, region=BELOW, paper=paper)
 
 
 def collapse(results: Results) -> Iterator[Statement]:
     """Without training: from within L to beyond it the unextended model loses more than YaRN does
     on the same books, and beyond L DPRoPE loses less than it."""
-    for rows, factor, ours in _on_books(results, trained=False):
-        original = rows.find(rope.ORIGINAL, {}, factor)
-        yarn = rows.find(rope.BASELINE, {}, factor)
+    for rows, ours in _on_books(results, trained=False):
+        original = rows.find(rope.ORIGINAL, {})
+        yarn = rows.find(rope.BASELINE, {})
         if original and yarn:
             yield _difference(original, yarn, region=ABOVE, where=losses.CHANGE)
         if original and ours:
@@ -138,13 +137,13 @@ def collapse(results: Results) -> Iterator[Statement]:
 
 def _on_books(
     results: Results, trained: bool, by: ModuleType | None = losses
-) -> Iterator[tuple[Comparison, float, Row | None]]:
-    """Rows whose losses by position, or keys, are of enough books, s, and DPRoPE's row at the
+) -> Iterator[tuple[Comparison, Row | None]]:
+    """Rows of one s whose losses by position, or keys, are of enough books, and DPRoPE's row at the
     paper's n̂; none without beyond/."""
     for factor in by.measured_factors(results) if by else ():
         if rows := by.sampled(results, factor, trained):
             n_hat = results.n_hat.get(factor)
-            yield rows, factor, rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
+            yield rows, rows.find(rope.PROPOSED, {"n_hat": n_hat})
 
 
 def _difference(
@@ -171,7 +170,7 @@ def _difference(
     return Statement(
         what=f"{row.setting.name} minus {other.setting.name}",
         number=gap,
-        state=STATE[row.trained],
+        state=row.state,
         by="loss" if by is losses else "keys",
         sample="book",
         factor=row.setting.factor,
@@ -275,11 +274,10 @@ def _average(experiment: str, row: Row) -> str | None:
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
     """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
-    plain = rows.only(lambda row: row.setting.plain())
-    rivals = [
-        plain.find(method, None, ours.setting.factor) for method in published.rivals(experiment)
-    ]
-    return [rival for rival in rivals if rival]
+    plain = Comparison(tuple(row for row in rows.rows if row.setting.plain()))
+    factor = ours.setting.factor
+    found = (plain.find(method, None, factor) for method in published.rivals(experiment))
+    return list(filter(None, found))
 
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
@@ -313,7 +311,7 @@ def _score_difference(
     stated.setdefault("what", f"{row.setting.name} minus {other.setting.name}")
     return Statement(
         number=differences.between(row, other, experiment, of, metric, rows),
-        state=STATE[row.trained],
+        state=row.state,
         sample=SAMPLES[experiment],
         factor=row.setting.factor,
         metric=metric,
@@ -353,7 +351,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
         yield Statement(
             what=ours.setting.name,
             number=share.at_most(100.0),
-            state=STATE[ours.trained],
+            state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
             region=ALL_KEYS if able else None,
@@ -430,10 +428,10 @@ def _ablation(
     """
     own = INTERVALS if option == "intervals" else None
     name = f"{option}_{experiment}"
-    by_state = list(ablations(results, experiment, option, own))
+    by_state = ablations(results, experiment, option, own)
     if not by_state:
         return {}, published.ablated(name, "Avg.")
-    _, rows = by_state[-1]  # fine-tuned, where there are such rows
+    rows = by_state[-1]  # fine-tuned, where there are such rows
     values = published.ablated(name, "Avg.").keys()
     # n̂ counts as a share of the dimensions.
     share = 1.0

@@ -1,15 +1,43 @@
-"""What curves of differences of losses share: where their axis ends, and names at their ends."""
+"""What curves on books share: their panels, where an axis ends, and names at their ends."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from analysis.beyond import books
+from analysis.comparison import Comparison
+from analysis.scores import counted
 from figures.kit import style
 
 _NAME = 17  # characters of a line of a curve's name
 _LINE = 11  # points; a panel gets lower when the figure's title and note take their room
+
+
+def panels(count: int, height: float, rest: float) -> tuple[Figure, np.ndarray]:
+    """A figure of so many panels in two columns, or in one, and its axes [rows, columns].
+
+    Args:
+        height: of a row of panels, in inches.
+        rest: the height of all else.
+    """
+    columns = min(2, count)
+    rows = -(-count // columns)
+    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, height * rows + rest)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    for axes in grid.ravel()[count:]:
+        axes.set_axis_off()
+    return figure, grid
+
+
+def title(rows: Comparison) -> str:
+    """Of the panel of rows on the same books: their state, s, and how many books."""
+    row = rows.rows[0]
+    texts = counted(len({*books.texts(row.first)}), "text")
+    return f"{row.state}, s = {row.setting.factor:g}, {texts}"
 
 
 def axis_end(means: Iterable[float]) -> float:
@@ -29,18 +57,17 @@ def _unbroken(text: str) -> str:
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def name_curves(
-    axes: Axes, ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]
-) -> None:
+def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float, str]]) -> None:
     """Name curves at their right end, each in its colour; names do not hide each other.
 
     Args:
-        ends: the last point of each curve, by its name.
+        ends: the last point of each curve and its colour, by its name.
     """
     axes.autoscale_view()
     height = 72 * axes.get_window_extent().height / axes.figure.dpi
     heights = {
-        name: (axes.transScale + axes.transLimits).transform(end)[1] for name, end in ends.items()
+        name: (axes.transScale + axes.transLimits).transform(end)[1]
+        for name, (*end, _) in ends.items()
     }
     names = sorted(ends, key=heights.get)
     texts = [
@@ -52,15 +79,16 @@ def name_curves(
     most = 1 + sizes[-1] / 2 if sizes else 1
     places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
+        *end, colour = ends[name]
         line = {"arrowstyle": "-", "linewidth": 0.4, "relpos": (0, 0.5)}
         line |= {"shrinkA": 2, "shrinkB": 0, "patchA": None}  # to clip a line takes long
         look = {"va": "center", "fontsize": 6.5, "annotation_clip": False}
         axes.annotate(
             text,
-            ends[name],
+            end,
             (1.07, place),
             textcoords="axes fraction",
-            color=colours[name],
-            arrowprops=line | {"color": colours[name]},
+            color=colour,
+            arrowprops=line | {"color": colour},
             **look,
         )

@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from analysis.beyond import learned as records
-from analysis.beyond.learned import Learned
 from analysis.beyond.loss_by_position import level, untrained
-from analysis.comparison import own_methods
+from analysis.comparison import Row, own_methods
 from analysis.results import Results
 from analysis.settings import Setting
 from core import rope
+from core.beyond.methods.given_factors import learned_name
 from figures.kit import style
 
 _LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started
@@ -30,8 +30,9 @@ def learned(results: Results) -> Figure:
     A column for each scaling factor: above, factors that vary smoothly, at most MOST lines; below,
     the pairs that a selection slows.
     """
+    results.require("learned")
     groups = records.groups(results)
-    factors = list(dict.fromkeys(group.factor for group in groups))
+    factors = list(dict.fromkeys(group.setting.factor for group in groups))
     settings = {factor: _settings(results, factor) for factor in factors}
     drawn = style.styles(setting for own in settings.values() for setting in own)
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
@@ -45,7 +46,7 @@ def learned(results: Results) -> Figure:
         height_ratios=(2.6, 0.17 * lines + 0.1),
     )
     for factor, axes, strip in zip(factors, *panels):
-        there = [group for group in groups if group.factor == factor]
+        there = [group for group in groups if group.setting.factor == factor]
         smooth = [setting for setting in settings[factor] if setting not in selections[factor]]
         for setting, by in _unlike(results, smooth, style.MOST - len(there)).items():
             look = style.line(drawn[setting])
@@ -134,12 +135,13 @@ def _draw_selections(
     axes.grid(visible=False)
 
 
-def _draw_learned(axes: Axes, results: Results, group: Learned) -> None:
+def _draw_learned(axes: Axes, results: Results, group: Row) -> None:
     """The mean over seeds, and the range as a band."""
-    by = group.factors
-    colour, marker = _LEARNED.get(group.method, _OTHERS)
+    by = records.factors(group)
+    start = group.setting.method
+    colour, marker = _LEARNED.get(start, _OTHERS)
     axes.fill_between(
         _share(results), by.min(axis=0), by.max(axis=0), color=colour, alpha=0.2, linewidth=0
     )
     look = {"color": colour, "marker": marker, "markersize": 2.5, "linewidth": 1.4}
-    axes.plot(_share(results), by.mean(axis=0), label=group.name, **look)
+    axes.plot(_share(results), by.mean(axis=0), label=learned_name(start), **look)

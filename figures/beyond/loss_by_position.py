@@ -1,6 +1,5 @@
 """Loss by position, as curves."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,14 +8,11 @@ from analysis.beyond import learned
 from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
-from analysis.scores import Score, counted, number
-from analysis.settings import Setting
+from analysis.scores import Score, number
+from analysis.settings import BASELINE, Setting
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
-
-BASELINE = rope.METHODS[rope.BASELINE].title
-COLUMNS = 2
 
 Kind = tuple[str | None, bool]  # a method, and whether it has the paper's n̂
 PAPERS = (rope.PROPOSED, True)  # is always on the scale
@@ -35,9 +31,7 @@ def loss_by_position(results: Results) -> Figure:
         NotMeasured: there is no such set.
     """
     shown = [
-        (factor, rows)
-        for factor in losses.measured_factors(results)
-        for rows in _shown(results, factor)
+        rows for factor in losses.measured_factors(results) for rows in _shown(results, factor)
     ]
     if not shown:
         raise results.lacks(
@@ -45,17 +39,12 @@ def loss_by_position(results: Results) -> Figure:
             "loss_by_position",
             "--method yarn",
         )
-    kinds = chosen(results, [rows for _, rows in shown])
-    drawn = style.styles(row.setting for _, rows in shown for row in rows.rows)
-    columns = min(COLUMNS, len(shown))
-    lines = -(-len(shown) // columns)
-    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.2 * lines + 0.6)
-    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
-    for axes in grid.ravel()[len(shown) :]:
-        axes.set_axis_off()
-    for axes, (factor, rows) in zip(grid.ravel(), shown):
+    kinds = chosen(results, shown)
+    drawn = style.styles(row.setting for rows in shown for row in rows.rows)
+    figure, grid = curves.panels(len(shown), 2.2, 0.6)
+    for axes, rows in zip(grid.ravel(), shown):
         own = [row for row in _methods(results, rows) if _kind(row.setting) in kinds]
-        axes.set_title(_title(rows, factor), loc="left")
+        axes.set_title(curves.title(rows), loc="left")
         _panel(axes, own, rows.find(rope.BASELINE, {}), drawn, results.context_length)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"loss minus {BASELINE}'s\n(nats per token)")
@@ -116,11 +105,6 @@ def _texts(rows: Comparison) -> int:
     return len({*losses.texts(rows.first)})
 
 
-def _title(rows: Comparison, factor: float) -> str:
-    state = "fine-tuned" if rows.rows[0].trained else "without training"
-    return f"{state}, s = {factor:g}, {counted(_texts(rows), 'text')}"
-
-
 def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_length: int) -> None:
     position, _ = losses.curve(baseline.first)
     position = position / 1024
@@ -130,12 +114,11 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     edge = max(curves.axis_end(means.values()), *papers, 0)
     far = [row for row in rows if abs(means[row]) > edge]
     ends = {}
-    colours = {}
     for row in (row for row in rows if row not in far):
         name = row.setting.name
-        colours[name], _ = drawn[row.setting]
-        _curve(axes, position, gaps[row], name, drawn[row.setting])
-        ends[name] = (position[-1], gaps[row][-1].mean)
+        look = drawn[row.setting]
+        _curve(axes, position, gaps[row], name, look)
+        ends[name] = (position[-1], gaps[row][-1].mean, look[0])
     numbers = [f"{row.setting.name} {number(means[row], 2, sign=True)}" for row in far]
     curves.off_scale(axes, numbers)
     axes.axhline(0, color="black", linewidth=0.4)
@@ -145,7 +128,7 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     step = 2 ** max(round(np.log2(length / 4)), -3)
     axes.set_xticks(np.arange(0, length + step / 2, step))
     axes.set_xlim(0, length)
-    curves.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends)
 
 
 def _curve(

@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,12 +9,9 @@ from matplotlib.figure import Figure
 from analysis.beyond import needles as keys
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
-from analysis.scores import counted
 from core import PROPOSED, rope
 from figures.beyond import curves
 from figures.kit import style
-
-COLUMNS = 2
 
 
 def needles(results: Results) -> Figure:
@@ -31,23 +27,16 @@ def needles(results: Results) -> Figure:
         NotMeasured: there is no record.
     """
     results.require("needles")
-    shown = [
-        (rows, factor)
-        for factor in keys.measured_factors(results)
-        for rows in keys.sets(results, factor)
+    sets = [
+        rows for factor in keys.measured_factors(results) for rows in keys.sets(results, factor)
     ]
-    shown = [each for each in shown if len(each[0].rows) > 1] or shown
-    chosen = [_chosen(results, rows, factor) for rows, factor in shown]
+    shown = [rows for rows in sets if len(rows.rows) > 1] or sets
+    chosen = [_chosen(results, rows) for rows in shown]
     drawn = style.styles(row.setting for rows in chosen for row in rows)
-    columns = min(COLUMNS, len(shown))
-    lines = -(-len(shown) // columns)
-    size = (style.PAGE if columns > 1 else style.PAGE * 0.62, 2.4 * lines + 0.5)
-    figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
-    for axes in grid.ravel()[len(shown) :]:
-        axes.set_axis_off()
-    for axes, rows, (compared, factor) in zip(grid.ravel(), chosen, shown):
+    figure, grid = curves.panels(len(shown), 2.4, 0.5)
+    for axes, rows, compared in zip(grid.ravel(), chosen, shown):
         _panel(axes, rows, drawn, results.context_length)
-        axes.set_title(_title(compared, factor), loc="left")
+        axes.set_title(curves.title(compared), loc="left")
     for axes in grid[:, 0]:
         axes.set_ylabel("nats a key (less is better)")
     style.note(
@@ -59,10 +48,10 @@ def needles(results: Results) -> Figure:
     return figure
 
 
-def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
+def _chosen(results: Results, rows: Comparison) -> list[Row]:
     """At most MOST rows: the paper's methods, the model that is not extended, a user's own; then
     those that cost least."""
-    n_hat = results.n_hat.get(factor)
+    n_hat = results.n_hat.get(rows.rows[0].setting.factor)
     first = [(rope.BASELINE, {}), (PROPOSED, {"n_hat": n_hat} if n_hat else {}), (PROPOSED, {})]
     first += [(name, {}) for name in own_methods(results)]
     found = [rows.find(method, options) for method, options in first]
@@ -74,21 +63,14 @@ def _chosen(results: Results, rows: Comparison, factor: float) -> list[Row]:
     ]
 
 
-def _title(rows: Comparison, factor: float) -> str:
-    state = "fine-tuned" if rows.rows[0].trained else "without training"
-    return f"{state}, s = {factor:g}, {counted(len({*keys.texts(rows.first)}), 'text')}"
-
-
 def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> None:
     ends = {}
-    colours = {}
     for row in rows:
         far = keys.distances(row.first) / 1024
         nats = np.mean([keys.by_distance(run) for run in row.runs], axis=0)
         look = style.line(drawn[row.setting])
         axes.plot(far, nats, label=row.setting.name, marker=".", markersize=3, **look)
-        ends[row.setting.name] = (far[0], nats[0])
-        colours[row.setting.name] = drawn[row.setting][0]
+        ends[row.setting.name] = (far[0], nats[0], look["color"])
     axes.axhline(keys.GUESS, color="black", linewidth=0.6, linestyle="--")
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8}
     look = {"textcoords": "offset points", "fontsize": 6.5, "bbox": white}
@@ -97,4 +79,4 @@ def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> Non
     axes.set_xlabel("tokens between the key and the question (1024)")
     axes.set_xlim(0, math.ceil(max(far)))
     axes.set_ylim(bottom=0)
-    curves.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends)

@@ -12,12 +12,9 @@ from analysis.beyond.training import Gap
 from analysis.comparison import own_methods
 from analysis.results import Results
 from analysis.scores import counted, number
-from analysis.settings import Setting, seed_count
-from core import rope
+from analysis.settings import BASELINE, Setting, seed_count
 from figures.beyond import curves
 from figures.kit import style
-
-BASELINE = rope.METHODS[rope.BASELINE].title
 
 
 def training_loss(results: Results) -> Figure:
@@ -71,7 +68,6 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
     far = [setting for setting, of in runs.items() if abs(of.mean()) > edge]
     looks = style.styles(by_setting)
     ends = {}
-    colours = {}
     for setting in (setting for setting in runs if setting not in far):
         steps = np.arange(1, runs[setting].shape[1] + 1)
         line = style.line(looks[setting])
@@ -80,8 +76,7 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
         middles = [part.mean() for part in np.split(steps, training.QUARTERS)]
         bars = [2 * quarter.error for quarter in quarters]
         axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
-        ends[setting.name] = steps[-1], quarters[-1].mean
-        colours[setting.name], _ = looks[setting]
+        ends[setting.name] = steps[-1], quarters[-1].mean, line["color"]
     axes.axhline(0, color="black", linewidth=0.4)
     first = next(iter(by_setting.values()))[0]
     most = max(map(len, runs.values()))
@@ -90,7 +85,7 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
     axes.set_title(f"s = {first.setting.factor:g}, {sequences} a step, {seeds}", loc="left")
     curves.off_scale(axes, [f"{setting.name} {_course(runs[setting])}" for setting in far])
     axes.set_xlabel("step")
-    curves.name_curves(axes, ends, colours)
+    curves.name_curves(axes, ends)
 
 
 def _course(runs: np.ndarray) -> str:

@@ -8,16 +8,15 @@ from matplotlib.lines import Line2D
 
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
-from analysis.comparison import Comparison, compared, own_methods
+from analysis.comparison import Comparison, comparisons, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import Setting, extended_length, tokens
+from analysis.settings import BASELINE, Setting, lengths, tokens
 from core import rope
 from figures.beyond import curves
 from figures.kit import style
 
 SIDES = (WITHIN, BEYOND)
-BASELINE = rope.METHODS[rope.BASELINE].title
 OWN = rope.METHODS[rope.PROPOSED].title
 # the paper's method; others
 ORANGE = "#D55E00"
@@ -67,11 +66,10 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
 
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:
     """The fine-tuned settings on the texts of the untrained ones."""
-
-    def same_texts(run: dict) -> bool:
-        return run.alike == untrained.first.alike
-
-    return compared(results, "loss_by_position", True, of=same_texts, factor=factor)
+    for rows in comparisons(results, "loss_by_position", True, factor):
+        if rows.first.alike == untrained.first.alike:
+            return rows
+    return Comparison(())
 
 
 def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
@@ -89,11 +87,9 @@ def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
 
 def _titles(results: Results, factor: float) -> dict[str, str]:
     """What the columns show, by SIDES."""
-    length = tokens(results.context_length)
-    longer = tokens(extended_length(results, factor))
     return {
-        WITHIN: f"within L (the first {length} tokens)",
-        BEYOND: f"beyond L ({length} to {longer} tokens, s = {factor:g})",
+        WITHIN: f"within L (the first {tokens(results.context_length)} tokens)",
+        BEYOND: f"beyond L ({lengths(results, factor)} tokens, s = {factor:g})",
     }
 
 

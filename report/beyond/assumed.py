@@ -1,14 +1,14 @@
 """What the words of the pages beyond the paper assume of the records, as in report/assumed.py."""
 
-import itertools
-from collections.abc import Iterable, Sequence
+import functools
 
 from analysis.beyond import decision, needles, training
 from analysis.beyond.books import CHANGE, WITHIN
 from analysis.scores import Score
 from records import RESULTS, ROOT
-from report.assumed import PAPERS, RIVAL, ZERO
+from report.assumed import COVERING, PAPERS, RIVAL, ZERO
 from report.beyond import model_view as of
+from report.beyond.model_view import OnBooks
 from report.model_view import View
 from report.sentences import Assumptions
 
@@ -19,28 +19,127 @@ BARE = "YaRN, attention × 1.00"
 WARM = "DPRoPE (n̂ = 40), attention × 1.07"
 LAST = "original, last 8k"
 WARM_LAST = "original, attention × 1.07, last 8k"
+EXTENDED = (RIVAL, "NTK-aware", ZERO, PAPERS, COVERING, SIGNIFICANT)
 
 
-def _on_each(score: Score, books: int = 3) -> bool:
-    """More on each of so many books."""
-    return len(score.texts) == books and min(score.texts) > 0
+# What a sentence may say of a difference
 
 
-def _on_some(score: Score) -> bool:
-    """More on some of three books, and less on others."""
-    return len(score.texts) == 3 and min(score.texts) < 0 < max(score.texts)
+def more(gap: Score) -> bool:
+    """Above zero: by its interval or, of three books, on each."""
+    if gap.low is None:
+        return len(gap.texts) == 3 and min(gap.texts) > 0
+    return gap.low > 0
 
 
-def _in_order(view: View, names: Sequence[str]) -> bool:
-    """Whether on 20 books each has less loss beyond L than the next, and its interval says so."""
-    gaps = [of.sample(view).gap(more, less) for less, more in itertools.pairwise(names)]
-    return all(gap.low > 0 and len(gap.texts) == 20 for gap in gaps)
+def less(gap: Score) -> bool:
+    """Below zero, by its interval."""
+    return gap.high is not None and gap.high < 0
 
 
-def _least(view: View, name: str, factor: float | None = None) -> Iterable[Score]:
-    """The loss beyond L of all other methods minus that of one."""
+def on_each(gap: Score) -> bool:
+    """Above zero on each of three books or, of a sample, of twenty."""
+    return len(gap.texts) in (3, 20) and min(gap.texts) > 0
+
+
+def on_some(gap: Score) -> bool:
+    """Above zero on some of three books, and below on others."""
+    return len(gap.texts) == 3 and min(gap.texts) < 0 < max(gap.texts)
+
+
+def slightly_worse(gap: Score) -> bool:
+    """By the rule of losses."""
+    return decision.by_loss(gap) == decision.SLIGHTLY_WORSE
+
+
+def retrieves_worse(gap: Score) -> bool:
+    """By the rule of keys."""
+    return decision.by_keys(gap) == "YaRN retrieves better"
+
+
+def no_matter(gap: Score) -> bool:
+    """By the rule of keys."""
+    return decision.by_keys(gap) == decision.NO_MATTER
+
+
+def _at_four(view: View) -> OnBooks:
+    """Keys at s = 4."""
+    return OnBooks(needles, needles.sampled(view.results, 4))
+
+
+losses_at_four = functools.partial(of.losses, factor=4)
+
+# Words of a sentence, the books and two settings whose difference it is about, what it says of that
+# difference, and where, if not beyond L.
+Differences = tuple[tuple, ...]
+SMOLLM2: Differences = (
+    ("YaRN has less loss than DPRoPE at t = 0", of.losses, ZERO, RIVAL, on_each),
+    ("YaRN has less loss than DPRoPE at t = 0", of.losses, PAPERS, RIVAL, on_each),
+    ("YaRN has less loss than DPRoPE at t = 0", of.losses, COVERING, RIVAL, on_each),
+    ("and PI has far more", of.losses, "PI", ZERO, on_each),
+    ("The 20 books say the same", of.sample, RIVAL, RULE, more),
+    ("The 20 books say the same", of.sample, PAPERS, RIVAL, more),
+    ("The 20 books say the same", of.sample, ZERO, PAPERS, more),
+    ("The 20 books say the same", of.sample, "PI", ZERO, more),
+    ("Beyond L it has more loss than the paper's n̂ on", of.sample, ZERO, PAPERS, on_each),
+    ("and more loss than YaRN", of.sample, ZERO, RIVAL, more),
+    ("Most of it comes with four fast pairs", of.losses, ZERO, PAPERS, on_each),
+    ("For YaRN itself its attention factor is not decided", of.losses, BARE, RIVAL, on_some),
+    *(
+        ("every extended setting has more loss", of.losses, each, "original", on_each, WITHIN)
+        for each in EXTENDED
+    ),
+    # keys.md
+    ("retrieves better than DPRoPE at the paper's n̂", of.keys, PAPERS, RIVAL, retrieves_worse),
+    ("the choice of pairs does not matter", of.keys, WARM, RIVAL, no_matter),
+    ("DPRoPE's pairs then cost less within L", of.keys, WARM, RIVAL, less, WITHIN),
+    ("but their cost rises more beyond it", of.keys, WARM, RIVAL, more, CHANGE),
+    ("costs more than n̂ = 40 within L", of.keys, ZERO, PAPERS, more, WITHIN),
+    ("within L and beyond it, and beyond", of.keys, ZERO, PAPERS, retrieves_worse),
+    ("it lowers the nats of the model", of.keys, WARM_LAST, LAST, less, WITHIN),
+    # fine_tuned.md
+    ("**YaRN is ahead by less than matters**", of.first_round, PAPERS, RIVAL, slightly_worse),
+    ("not best after training either. Before training", of.first_round, ZERO, PAPERS, more),
+)
+TINY: Differences = (
+    ("though its loss is far higher", of.losses, RULE, RIVAL, more),
+    ("At s = 4 it costs more than YaRN", _at_four, RULE, RIVAL, more),
+    ("the covering n̂ has less loss beyond L", of.losses, "DPRoPE (n̂ = 20)", PAPERS, less),
+    (
+        "the covering n̂ has less loss beyond L than the paper's",
+        losses_at_four,
+        "DPRoPE (n̂ = 18)",
+        "DPRoPE (n̂ = 32)",
+        less,
+    ),
+    ("It raises YaRN's loss by", of.losses, "YaRN, resonance", RIVAL, more),
+    ("`dprope-covered` interpolates the", losses_at_four, "DPRoPE (n̂ = 18)", COVERED, more),
+)
+# templates/came_out.md and templates/best.md, which README has
+CAME_OUT: Differences = (
+    ("The least change is not the least loss", of.sample, PAPERS, RIVAL, more),
+    ("The least change is not the least loss", of.sample, ZERO, PAPERS, on_each),
+    ("nearly vanishes by loss", of.first_round, PAPERS, RIVAL, slightly_worse),
+    ("Retrieval tells the two apart", of.keys, PAPERS, RIVAL, retrieves_worse),
+    ("below the 0.5 set beforehand", of.keys, WARM, RIVAL, no_matter),
+    ("That factor helps the unextended model", of.keys, WARM_LAST, LAST, less, WITHIN),
+)
+
+
+def _borne_out(view: View, differences: Differences) -> Assumptions:
+    for words, books, ours, other, says, *where in differences:
+        yield words, says(books(view).gap(ours, other, *where))
+
+
+def _least(books: OnBooks, name: str) -> bool:
+    """Whether a setting costs less beyond L than each other."""
+    return all(more(books.gap(each, name)) for each in books.names if each != name)
+
+
+def _least_loss(view: View, name: str, factor: float | None = None) -> bool:
+    """The same of loss and of the comparison's methods, see :func:`of.ranked`."""
     others = (other for other, _ in of.ranked(view, factor) if other != name)
-    return [of.loss(view, other, name, factor) for other in others]
+    return all(more(of.loss(view, other, name, factor)) for other in others)
 
 
 def _lost_within(view: View) -> bool:
@@ -52,37 +151,22 @@ def _lost_within(view: View) -> bool:
     )
 
 
-def _costs_least(view: View, name: str) -> bool:
-    """Whether a setting's keys beyond L cost less than those of each other, and their interval says
-    so."""
-    keys = of.keys(view)
-    return all(keys.gap(each, name).low > 0 for each in keys.names if each != name)
+def _does_not_pay(view: View) -> bool:
+    """Whether YaRN at 16k has more loss than the unextended model at 8k."""
+    return on_each(of.of_windows(view, RIVAL, "16k", "original", "8k"))
 
 
 def smollm2(view: View) -> Assumptions:
-    covering = "DPRoPE (n̂ = 28)"
-    by_rank = (RULE, RIVAL, PAPERS, ZERO, "PI")
-    behind = all(_on_each(of.loss(view, each)) for each in (ZERO, PAPERS, covering))
-    far = _on_each(of.loss(view, "PI", ZERO))
-    yield "YaRN has less loss than DPRoPE at t = 0, at the paper's n̂ (40)", behind and far
-    yield (
-        "LongRoPE2's rule has the least loss of the methods that learn nothing",
-        all(map(_on_each, _least(view, RULE))),
-    )
-    yield "The 20 books say the same", _in_order(view, by_rank)
-
+    yield from _borne_out(view, SMOLLM2)
+    least = _least_loss(view, RULE)
+    yield "LongRoPE2's rule has the least loss of the methods that learn nothing", least
+    yield "The 20 books say the same", len(of.sample(view).gap(RULE).texts) == 20
     yield "DPRoPE is about as far behind YaRN within L as beyond it", _lost_within(view)
-    yield (
-        "Beyond L it has more loss than the paper's n̂ on",
-        _on_each(of.sample(view).gap(ZERO, PAPERS), 20),
-    )
-    yield "and more loss than YaRN", of.sample(view).gap(ZERO).low > 0
 
     zero, papers, free = (of.pairs(view, each) for each in (ZERO, PAPERS, SIGNIFICANT))
     fast = zero - papers
     four = len(fast) == 4 and papers <= zero and fast.isdisjoint(free)
-    yield "Most of it comes with four fast pairs", four and _on_each(of.loss(view, ZERO, PAPERS))
-    yield "For YaRN itself its attention factor is not decided", _on_some(of.loss(view, BARE))
+    yield "Most of it comes with four fast pairs", four
 
     at_four = of.losses(view, 4)
     yield "At s = 4 there is one book", len(at_four.gap(SIGNIFICANT).texts) == 1
@@ -90,13 +174,11 @@ def smollm2(view: View) -> Assumptions:
     free, left = (of.pairs(view, each, 4) for each in (SIGNIFICANT, "DPRoPE (n̂ = 26)"))
     yield "alone, which the covering n̂ does not interpolate", left < free and len(free - left) == 1
 
-    listed = (RIVAL, "NTK-aware", ZERO, PAPERS, covering, SIGNIFICANT)
-    more = all(_on_each(of.loss(view, each, "original", where=WITHIN)) for each in listed)
     ranked = [name for name, _ in of.ranked(view) if name not in ("original", "PI")]
-    most = all(_on_each(of.loss(view, "PI", each, where=WITHIN)) for each in ranked)
-    yield "extended setting has more loss within L than the unextended model", more and most
+    most = all(on_each(of.loss(view, "PI", each, where=WITHIN)) for each in ranked)
+    yield "extended setting has more loss within L than the unextended model", most
     # n̂ = 30 and 48 are the pairs of "significant" and of t = 0
-    other_n_hats = ("DPRoPE (n̂ = 24)", covering, SIGNIFICANT, "DPRoPE (n̂ = 36)", ZERO)
+    other_n_hats = ("DPRoPE (n̂ = 24)", COVERING, SIGNIFICANT, "DPRoPE (n̂ = 36)", ZERO)
     gaps = (view.gap("perplexity", each, PAPERS, "16k") for each in other_n_hats)
     least = all(min(gap.texts) > 0 for gap in gaps)
     yield "the paper's 40 has the least perplexity of whole books at 16k", least
@@ -109,7 +191,10 @@ def smollm2(view: View) -> Assumptions:
     yield "At every length YaRN misses the key right before the question", not last[RIVAL]
     yield "it finds that key at 4k and at 12k", last[BARE] == [4096, 12288]
 
-    yield from _keys(view)
+    yield f"| {decision.SLIGHT} |", True
+    yield f"| {decision.NO_MATTER} | | any other | {decision.UNDECIDED} |", True
+    yield "By loss, extending does not pay here", _does_not_pay(view)
+    yield "and beyond it more than a guess", of.keys(view).level(ZERO).mean > needles.GUESS
     yield from _fine_tuned(view)
 
     by_step = of.training_gaps(view, PAPERS, 16)[0]
@@ -118,12 +203,12 @@ def smollm2(view: View) -> Assumptions:
 
     yield (
         "have less loss beyond L than YaRN on each book",
-        _on_each(of.to_learned(view, RIVAL, 2)),
+        on_each(of.to_learned(view, RIVAL, 2)),
     )
-    yield "Against LongRoPE2's rule it is not decided", _on_some(of.to_learned(view, RULE, 2))
+    yield "Against LongRoPE2's rule it is not decided", on_some(of.to_learned(view, RULE, 2))
     yield (
         "Those that were learned from no scaling have more loss on each book",
-        _on_each(of.to_learned(view, "learned, from no scaling", 2)),
+        on_each(of.to_learned(view, "learned, from no scaling", 2)),
     )
     context = view.results.context_length
     edge = of.wavelength(view, 16) < 2048 < of.wavelength(view, 17) < context
@@ -133,41 +218,8 @@ def smollm2(view: View) -> Assumptions:
     yield "Both turn near 2,048 tokens", edge and turns and turns_from_yarn
 
 
-def _keys(view: View) -> Assumptions:
-    """Of templates/keys.md."""
-    keys = of.keys(view)
-    pairs_alone = keys.gap(WARM)
-    better = decision.by_keys(keys.gap(PAPERS)) == "YaRN retrieves better"
-    yield "YaRN retrieves better than DPRoPE at the paper's n̂.** Beyond L it finds", better
-    yield (
-        "With the same attention factor the choice of pairs does not matter",
-        decision.by_keys(pairs_alone) == decision.NO_MATTER,
-    )
-    yield (
-        "DPRoPE's pairs then cost less within L, but their cost rises more beyond it",
-        keys.gap(WARM, where=WITHIN).high < 0 < keys.gap(WARM, where=CHANGE).low,
-    )
-    yield (
-        "and beyond it more than a guess. There it finds",
-        decision.by_keys(keys.gap(ZERO, PAPERS), "t = 0", "n̂ = 40") == "n̂ = 40 retrieves better"
-        and keys.gap(ZERO, PAPERS, WITHIN).low > 0
-        and keys.level(ZERO).mean > needles.GUESS,
-    )
-    sharper = keys.gap(WARM_LAST, LAST, WITHIN).high < 0
-    yield "it lowers the nats of the model that is not extended within L, too", sharper
-    paid = of.of_windows(view, RIVAL, "16k", "original", "8k")
-    yield "By loss, extending does not pay here", _on_each(paid)
-    yield f"| {decision.SLIGHT} |", True
-    yield f"| {decision.NO_MATTER} | | any other | {decision.UNDECIDED} |", True
-
-
 def _fine_tuned(view: View) -> Assumptions:
     """Of templates/fine_tuned.md."""
-    tuned = of.first_round(view)
-    slightly = decision.by_loss(tuned.gap(PAPERS)) == decision.SLIGHTLY_WORSE
-    yield "**YaRN is ahead by less than matters**", slightly
-    behind = tuned.gap(ZERO, PAPERS).low > 0
-    yield "least change is not best after training either. Before training", behind
     lost = of.sample(view).gap(ZERO, "original", WITHIN).mean
     repair = lost > -of.by_training(view, ZERO, WITHIN).mean / 2
     yield "that it gained there more than half is repair", repair
@@ -189,70 +241,43 @@ def _fine_tuned(view: View) -> Assumptions:
 
 
 def tiny(view: View) -> Assumptions:
-    papers = {2: PAPERS, 4: "DPRoPE (n̂ = 32)"}
-    covering = {2: "DPRoPE (n̂ = 20)", 4: "DPRoPE (n̂ = 18)"}
-    for factor in papers:
-        least = all(gap.low > 0 for gap in _least(view, COVERED, factor))
+    yield from _borne_out(view, TINY)
+    for factor in (2, 4):
+        least = _least_loss(view, COVERED, factor)
         yield "which is YaRN without its blend, has the least loss of all methods", least
         yield "It has the least loss of them", least
-    yield "rule costs the least beyond L at s = 2", _costs_least(view, RULE)
-    yield "though its loss is far higher", of.loss(view, RULE).low > 0
-    at_four = of.OnBooks(needles, needles.sampled(view.results, 4))
-    yield "At s = 4 it costs more than YaRN", at_four.gap(RULE).low > 0
-    for factor in papers:
-        ahead = of.loss(view, covering[factor], papers[factor], factor).high < 0
-        yield "the covering n̂ has less loss beyond L than the paper's", ahead
+    yield "rule costs the least beyond L at s = 2", _least(of.keys(view), RULE)
     yield "against MrRoPE-Pro, the next", of.ranked(view)[1][0] == "MrRoPE-Pro"
-    same = of.loss(view, "DPRoPE, candidates", ZERO).mean == 0
-    yield "Here that is what t = 0 does", same
-    yield "It raises YaRN's loss by", of.loss(view, "YaRN, resonance").low > 0
-    same_pairs = of.pairs(view, covering[4], 4) == of.pairs(view, COVERED, 4)
-    lower = of.loss(view, covering[4], COVERED, 4).low > 0
-    yield "`dprope-covered` interpolates the same pairs", same_pairs and lower
+    yield "Here that is what t = 0 does", of.loss(view, "DPRoPE, candidates", ZERO).mean == 0
+    same_pairs = of.pairs(view, "DPRoPE (n̂ = 18)", 4) == of.pairs(view, COVERED, 4)
+    yield "`dprope-covered` interpolates the same pairs", same_pairs
     learned = of.learned_factors(view, "original", 4)
     context = view.results.context_length
     edge = of.wavelength(view, 21) < context < of.wavelength(view, 24)
     jumps = learned[:, :22].max() < 1.2 and learned[:, 24:].min() > 2
     yield "What is learned from no scaling also looks like `dprope-covered`", edge and jumps
-    more = of.to_learned(view, "learned, from YaRN", 4).low > 0
-    yield "At s = 4 learning from YaRN ends with more loss", more
+    worse = more(of.to_learned(view, "learned, from YaRN", 4))
+    yield "At s = 4 learning from YaRN ends with more loss", worse
 
 
 def came_out(views: dict[str, View]) -> Assumptions:
-    """Of templates/came_out.md and templates/best.md, which README has."""
     view = views["smollm2"]
-    keys = of.keys(view)
-    order = of.sample(view).gap(PAPERS).low > 0 and _on_each(of.sample(view).gap(ZERO, PAPERS), 20)
-    yield "The least change is not the least loss", order
+    yield from _borne_out(view, CAME_OUT)
     yield "Within the context it has about as much more", _lost_within(view)
-    slightly = decision.by_loss(of.first_round(view).gap(PAPERS)) == decision.SLIGHTLY_WORSE
-    yield "the second difference nearly vanishes by loss", slightly
-    better = decision.by_keys(keys.gap(PAPERS)) == "YaRN retrieves better"
-    even = decision.by_keys(keys.gap(WARM)) == decision.NO_MATTER
-    yield "Retrieval tells the two apart, by YaRN's attention factor", better and even
-    yield "below the 0.5 set beforehand", even
-    sharper = keys.gap(WARM_LAST, LAST, WITHIN).high < 0
-    yield "That factor helps the unextended model within its context, too", sharper
-    paid = of.of_windows(view, RIVAL, "16k", "original", "8k")
-    yield "By loss alone, extending does not pay here", _on_each(paid)
-    others = [each for each in of.sample(view).names if each != RULE]
-    best = all(of.sample(view).gap(each, RULE).low > 0 for each in others)
-    yield "LongRoPE2's rule is best on SmolLM2 by loss", best
-    yield (
-        "more loss than YaRN beyond the context, but by keys",
-        of.loss(views["tiny"], RULE).low > 0,
-    )
-    yield "but by keys it is best there", _costs_least(views["tiny"], RULE)
+    yield "By loss alone, extending does not pay here", _does_not_pay(view)
+    yield "LongRoPE2's rule is best on SmolLM2 by loss", _least(of.sample(view), RULE)
+    worse = more(of.loss(views["tiny"], RULE))
+    yield "more loss than YaRN beyond the context, but by keys", worse
+    yield "but by keys it is best there", _least(of.keys(views["tiny"]), RULE)
 
 
 def results_beyond(views: dict[str, View]) -> Assumptions:
     """Of templates/results_beyond.md, which the page of the results has."""
-    smollm2, tiny = views["smollm2"], views["tiny"]
-    least = all(gap.low > 0 for gap in _least(tiny, COVERED))
-    yield "has the least loss beyond L on [tiny]", least
-    ahead = of.sample(smollm2).gap(RULE).high < 0 and all(map(_on_each, _least(smollm2, RULE)))
+    view = views["smollm2"]
+    yield "has the least loss beyond L on [tiny]", _least_loss(views["tiny"], COVERED)
+    ahead = less(of.sample(view).gap(RULE)) and _least_loss(view, RULE)
     yield "LongRoPE2's rule has it on", ahead
-    behind = _on_each(of.loss(smollm2, ZERO, SIGNIFICANT))
+    behind = on_each(of.loss(view, ZERO, SIGNIFICANT))
     yield "On SmolLM2 dividing a few fast pairs by all of s costs", behind
 
 

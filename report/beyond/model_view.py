@@ -11,22 +11,20 @@ from types import ModuleType
 import numpy as np
 
 import records
+from analysis import metrics
 from analysis.beyond import learned, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND as BEYOND_L
 from analysis.beyond.books import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import LEAST_TEXTS, Score, over_texts
-from analysis.settings import Setting, tokens
+from analysis.settings import BASELINE, Setting
 from core import ORIGINAL
 from core.errors import InputError
 from eval.beyond import ranking
-from records import BEYOND, ROOT
-from report.model_view import BASELINE, SECTIONS, Section, View, find, offered
+from report.model_view import SECTIONS, Section, View, find, offered
 from tables.kit.markdown import text
 
-# The repository's own pages beyond the paper, by their templates: where each belongs.
-OVERALL = {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"}
 SECTIONS |= {
     "loss_by_position": Section(
         "Loss by position",
@@ -232,7 +230,7 @@ def fine_tuning(view: View, folder: str, where: str = BEYOND_L) -> Score:
     Raises:
         InputError: there is no such record, or not the same method's on these texts untrained.
     """
-    tuned = Row(*_only(view, folder, "loss_by_position"))
+    tuned = _only(view, folder, "loss_by_position")
     untrained = sample(view).row(tuned.setting.name)
     return loss_by_position.gap(tuned, untrained, where)
 
@@ -241,21 +239,17 @@ def fine_tuning(view: View, folder: str, where: str = BEYOND_L) -> Score:
 def passkeys_in(view: View, folder: str) -> str:
     """Passkeys found of those asked at each length, by the only such record in a folder of
     beyond/."""
-    _, (run,) = _only(view, folder, "passkey")
-    found = (
-        f"{row['mean'] * row['n']:.0f} of {row['n']} at {tokens(row['length'])}"
-        for row in run.scores["by_length"]
-    )
-    return ", ".join(found)
+    by_length = metrics.passkeys_by_length(_only(view, folder, "passkey"))
+    del by_length[metrics.ALL]
+    return ", ".join(f"{found} of {asked} at {at}" for at, (found, asked, _) in by_length.items())
 
 
-def _only(view: View, folder: str, experiment: str) -> tuple[Setting, tuple[Record, ...]]:
-    """The setting and the only record of an experiment in a folder of beyond/."""
-    place = view.results.folder / view.results.name / BEYOND / folder / experiment
-    runs = tuple(map(read, place.glob("*.json")))
+def _only(view: View, folder: str, experiment: str) -> Row:
+    """Of the only record of an experiment in a folder of beyond/."""
+    runs = replace(view.results, part=folder).records(experiment)
     if len(runs) != 1:
-        raise InputError(f"{len(runs)} records in {place}, not one.")
-    return Setting.of(runs[0].run), runs
+        raise InputError(f"{len(runs)} records of {experiment} in {folder}, not one.")
+    return Row(Setting.of(runs[0].run), tuple(runs))
 
 
 @offered
@@ -347,6 +341,6 @@ def learned_factors(view: View, start: str, factor: float) -> np.ndarray:
     (found,) = (
         each
         for each in learned.groups(view.results)
-        if (each.method, each.factor) == (start, factor)
+        if (each.setting.method, each.setting.factor) == (start, factor)
     )
-    return found.factors
+    return learned.factors(found)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from analysis.beyond import decision, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
-from analysis.settings import tokens
+from analysis.settings import BASELINE, tokens
 from report.beyond import model_view as of
 from report.beyond.model_view import OnBooks
-from report.model_view import BASELINE, NONE, View, offered, shown, table
+from report.model_view import NONE, View, offered, shown, table
 from tables.kit.markdown import text
 
 LOSS_DIGITS = 3
@@ -52,10 +52,10 @@ def ranking(view: View, factor: float | None = None) -> str:
 @offered
 def changes_beyond(view: View, heading: str, rows: Sequence[Sequence[str]]) -> str:
     """Differences of loss beyond L without training, each row as :class:`Compared` has it."""
-    compared = [Compared.of(row) for row in rows]
-    cells = (
+    compared = map(Compared.of, rows)
+    cells = [
         (row.words, *_differences(of.losses(view), row, LOSS_DIGITS, (BEYOND,))) for row in compared
-    )
+    ]
     return table((heading, "what it changes of the loss beyond L"), cells)
 
 
@@ -73,7 +73,7 @@ def key_differences(view: View, heading: str, rows: Sequence) -> str:
 
 def _table_of_differences(books: OnBooks, heading: str, rows: Sequence, digits: int) -> str:
     compared = map(Compared.of, rows)
-    cells = ((row.words, *_differences(books, row, digits)) for row in compared)
+    cells = [(row.words, *_differences(books, row, digits)) for row in compared]
     return table((heading, *PLACES), cells)
 
 
@@ -190,6 +190,7 @@ def covering(view: View, names: Sequence[str], factor: int) -> str:
         tuned = [NONE, NONE]
         if name != "original":
             ruler = view.score("ruler", name, tokens(at), True, factor)
-            tuned = [shown(ruler, 1), view.passkeys(name, at, True, factor)]
-        rows.append((name, *differences, view.passkeys(name, at, False, factor), *tuned))
+            tuned = [shown(ruler, 1), view.passkeys(name, tokens(at), trained=True, factor=factor)]
+        found = view.passkeys(name, tokens(at), factor=factor)
+        rows.append((name, *differences, found, *tuned))
     return table(header, rows)

@@ -5,7 +5,8 @@ from analysis.beyond import loss_by_position
 from analysis.comparison import Row
 from analysis.results import Results
 from analysis.scores import Scores
-from analysis.settings import extended_length, tokens
+from analysis.settings import lengths
+from core.beyond.methods.given_factors import learned_name
 from tables.benchmarks import OVER_TEXTS
 from tables.kit.table import Block, Table, score_block, sentence_case, titles
 
@@ -25,10 +26,11 @@ def learned(results: Results) -> Table:
     All weights were frozen. Other factors may have less loss: gradient descent ends in a valley
     near its start. A block for each factor.
     """
+    results.require("learned")
     groups = records.groups(results)
     scored = {
         factor: records.scored(results, factor)
-        for factor in dict.fromkeys(group.factor for group in groups)
+        for factor in dict.fromkeys(group.setting.factor for group in groups)
     }
     blocks = [
         _block(results, *of_factor, factor) for factor, of_factor in scored.items() if of_factor
@@ -38,7 +40,9 @@ def learned(results: Results) -> Table:
             "loss of learned factors", "loss_by_position", "--method factors --file RECORD"
         )
     learning = (
-        f"{sentence_case(group.name)}, s = {group.factor:g}: {group.end}" for group in groups
+        f"{sentence_case(learned_name(group.setting.method))}, s = {group.setting.factor:g}: "
+        f"{records.end(group)}"
+        for group in groups
     )
     return Table("learned", " ".join([CAPTION, *learning]), tuple(blocks))
 
@@ -49,10 +53,8 @@ def _block(results: Results, rows: dict[str, Row], least: Row, factor: float) ->
         key=lambda entry: entry[1]["beyond L"].mean,
     )
     reference = next(name for name, row in rows.items() if row is least)
-    length = tokens(extended_length(results, factor))
-    lengths = f"{tokens(results.context_length)} to {length}"
-    texts = titles(loss_by_position.texts(least.first))
-    title = f"{results.title}, s = {factor:g}, {lengths}, Δ to: {reference}, {texts}"
+    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}"
+    title = f"{of}, Δ to: {reference}, {titles(loss_by_position.texts(least.first))}"
     return score_block(title, scored, digits=3, best=None)
 
 

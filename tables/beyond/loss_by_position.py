@@ -6,12 +6,11 @@ from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Results
 from analysis.scores import Score, Scores
-from analysis.settings import tokens
+from analysis.settings import BASELINE, lengths
 from core import rope
 from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Table, score_block, titles
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 DISTURBANCE = "disturbance"
 PLACES = {where: f"Δ {where}" for where in (WITHIN, BEYOND, CHANGE)}
 CAPTION = (
@@ -55,16 +54,13 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = "without training"
-    if compared.rows[0].trained:
-        training = first.training
-        state = f"fine-tuned{seeds(compared.rows)}"
+    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
+    if training := first.training:
         if {"steps", "length"} <= training.keys():
-            lengths = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
-            state += f" ({training['steps']} steps on sequences of {' or '.join(lengths)} tokens)"
+            read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
+            state += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
         if "per_book" in training:
             state += f", at most {training['per_book']} of each book"
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    lengths = f"{tokens(results.context_length)} to {tokens(first.run['length'])}"
-    return f"{results.title}, s = {factor:g}, {lengths}, {state}, {texts}"
+    return f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state}, {texts}"

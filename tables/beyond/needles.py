@@ -6,12 +6,11 @@ from analysis.beyond.books import BEYOND, WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import tokens
+from analysis.settings import BASELINE, lengths
 from core import rope
 from tables.benchmarks import OVER_TEXTS, seeds
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
-BASELINE = rope.METHODS[rope.BASELINE].title
 SIDES = WITHIN, BEYOND
 COLUMNS = (
     "Method",
@@ -83,12 +82,7 @@ def loss_beside(results: Results, row: Row, where: str) -> Score | None:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = f"fine-tuned{seeds(compared.rows)}" if compared.rows[0].trained else "without training"
+    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
+    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state}"
     books = titles(keys.texts(first))
-    lengths = (
-        f"{tokens(results.context_length)} to {tokens(round(results.context_length * factor))}"
-    )
-    return (
-        f"{results.title}, s = {factor:g}, {lengths}, {state}, {first.run['dtype']}, "
-        f"{first.run['keys']} keys in each of {books}"
-    )
+    return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {books}"

@@ -56,7 +56,7 @@ class Table:
         blocks: from top to bottom.
         paper: which of the paper's it is, as "Table 1"; empty for one beyond the paper.
         words: columns of text rather than of numbers.
-        sketch: the size of a sketch, such as "3 training steps and 14 items"; see :meth:`sketched`.
+        sketch: whether it is one, see :meth:`sketched`.
     """
 
     name: str
@@ -64,16 +64,16 @@ class Table:
     blocks: tuple[Block, ...]
     paper: str = ""
     words: bool = False
-    sketch: str = ""
+    sketch: bool = False
 
     @property
     def heading(self) -> str:
         """The caption with what the table is in the paper."""
         whose = f"The paper's {self.paper}:" if self.paper else "Beyond the paper."
-        sketch = f"A sketch of {self.sketch}, which decides nothing. " if self.sketch else ""
+        sketch = "A sketch, which decides nothing. " if self.sketch else ""
         return f"{sketch}{whose} {self.caption}"
 
-    def sketched(self, size: str) -> Table:
+    def sketched(self) -> Table:
         """The table called a sketch, without intervals and bold numbers; of the caption, which
         explains them, the first sentence."""
         blocks = []
@@ -82,7 +82,7 @@ class Table:
             blocks.append(replace(block, rows=tuple(rows)))
         first, *_ = self.caption.split(". ")
         caption = f"{first.rstrip('.')}."
-        return replace(self, caption=caption, blocks=tuple(blocks), sketch=size)
+        return replace(self, caption=caption, blocks=tuple(blocks), sketch=True)
 
 
 def _plain(cell: Cell) -> Cell:

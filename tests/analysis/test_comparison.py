@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from analysis import metrics
-from analysis.comparison import ablations, compared, comparisons, in_comparison
+from analysis import metrics, results
+from analysis.comparison import ablations, check_formula, compared, comparisons, in_comparison
 from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
@@ -66,8 +66,9 @@ def test_an_ablation_takes_the_family_with_most_values(recorder):
     recorder.add("open_llm", "dprope", options={"n_hat": 28}, factor=4, seed=0)
     recorder.add("open_llm", "dprope", seed=0)
     recorder.add("open_llm", "pi", seed=0)
-    ((state, rows),) = ablations(recorder.results(), "open_llm", "n_hat")
-    assert state == "fine-tuned" and list(rows) == [28, 32, 40] and rows[28].setting.factor == 2
+    (rows,) = ablations(recorder.results(), "open_llm", "n_hat")
+    assert list(rows) == [28, 32, 40]
+    assert rows[28].state == "fine-tuned" and rows[28].setting.factor == 2
 
 
 def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
@@ -75,7 +76,7 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
-    ((_, rows),) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
+    (rows,) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
 
 
@@ -86,7 +87,7 @@ def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_nam
     results = recorder.results("smollm2")  # its suite compares 24, 28, 36, 40 and 48
     of_formula = rope.scale(results.geometry, "dprope", 2)
     assert 2 * of_formula.interpolated.sum() == 48
-    ((_, rows),) = ablations(results, "open_llm", "n_hat")
+    (rows,) = ablations(results, "open_llm", "n_hat")
     assert list(rows) == [28, 40, 48]
     assert rows[48].setting == Setting("dprope", (("n_hat", 48),), 2.0)
     assert rows[48].scores(metrics.open_llm)["MMLU"].mean == 48
@@ -106,3 +107,10 @@ def test_a_record_of_another_formula_than_the_method_has_now_is_refused(recorder
     refused = pytest.raises(InputError, match="another formula of 'yarn'")
     with refused if moved == 1e-3 else contextlib.nullcontext():
         assert len(compared(recorder.results(), "passkey", False).rows) == 1
+
+
+@pytest.mark.parametrize("measured", results.every(), ids=lambda each: each.name)
+def test_the_committed_records_are_of_the_formulas_that_their_methods_have(measured):
+    for part in (measured, *measured.parts()):
+        for record in (each for name in part.experiments() for each in part.records(name)):
+            check_formula(record, measured.plain)
