@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
+import records
 from core import rope
 from core.discovery import later
 from core.errors import InputError
@@ -114,35 +115,6 @@ def _parse():
     return arguments
 
 
-@dataclass(frozen=True)
-class Extended:
-    """An extended model, as transformers has it.
-
-    Attributes:
-        base: what --model names.
-        method: None if the checkpoint states one that is not known here.
-        is_stated: whether the checkpoint is extended already; else the method is applied to it.
-    """
-
-    base: Model
-    method: str | None
-    options: dict
-    factor: float
-    is_stated: bool
-
-    @property
-    def longer(self) -> int:
-        """L' in tokens."""
-        return round(self.base.context_length * self.factor)
-
-    def load(self, dtype: str) -> PreTrainedModel:
-        """The model with its weights."""
-        model = self.base.load(dtype)
-        if self.is_stated:
-            return model
-        return extend.extend(model, self.method, self.factor, **self.options)
-
-
 def compare(arguments) -> dict:
     """The comparison that a command line asks for, as --json prints it.
 
@@ -150,43 +122,63 @@ def compare(arguments) -> dict:
         InputError: the server or the model cannot be compared.
         NonFiniteError: a loss is not finite.
     """
-    extended = _extended(arguments)
-    base = extended.base
+    base, extension = extended(arguments)
+    method = extension["method"]
+    options = extension["options"]
+    factor = extension["factor"]
     context_length = base.context_length
-    added = None if extended.is_stated else extended.method
+    longer = round(context_length * factor)
+    added = method if arguments.method else None
     at = endpoint.Endpoint(
         arguments.url,
-        serving.served_name(base, added, extended.factor, extended.options),
+        serving.served_name(base, added, factor, options),
         configuration.text_config(base.config).vocab_size,
         by_name=False,
     )
-    read = min(extended.longer, at.most_tokens) - 1  # the server makes one token more
+    read = min(longer, at.most_tokens) - 1  # the server makes one token more
     if read <= context_length:
         raise InputError(
             f"the server takes {at.most_tokens:,} tokens, so none beyond L = {context_length:,} "
-            f"can be compared; start it with {extended.longer:,} (vLLM: --max-model-len)."
+            f"can be compared; start it with {longer:,} (vLLM: --max-model-len)."
         )
     tokenizer = base.tokenizer
     bos = special_tokens.beginning(tokenizer, arguments.bos)
     books = texts.sequences(tokenizer, texts.chosen(arguments), read - max(len(bos), 1), bos)
     served = [ask(at, book.title, tokens) for book, tokens in books.items()]
-    rounded = losses(extended.load("bfloat16"), served)
-    model = extended.load("float32")
+    positions = np.concatenate([text.positions for text in served])
+    theirs = np.concatenate([text.losses for text in served])
+
+    def load(dtype: str) -> PreTrainedModel:
+        model = base.load(dtype)
+        return extend.extend(model, added, factor, **options) if added else model
+
+    rounded = losses(load("bfloat16"), served)
+    model = load("float32")
     ours = losses(model, served)
-    found = judged(served, ours, rounded, context_length, arguments.tolerance)
+    found = judged(positions, theirs, ours, rounded, context_length, arguments.tolerance)
     close = None
     if not found["agrees"]:
-        suspects = mistakes(base.geometry, extended)
-        close = nearest(model, base.geometry, suspects, served, ours, found)
+        after = positions >= found["position"]
+        wrong = {
+            "the right losses, each given for the token before": np.roll(ours, -1)[after],
+            "the right losses, each given for the token after": np.roll(ours, 1)[after],
+        }
+        suspects = mistakes(base.geometry, extension)
+        for words, (scaling, s) in tqdm(suspects.items(), unit="mistake", desc="comparing"):
+            with contextlib.suppress(InputError):  # no configuration of this model says that
+                embedding.apply_scaling(model, base.geometry, scaling, s)
+                wrong[words] = losses(model, served)[after]
+        close = nearest(theirs[after], ours[after], wrong, found["tolerance"])
     return {
         **found,
+        "compared": "generated tokens" if served[0].generated else "the text's tokens",
         "nearest": close,
         "model": base.name,
-        "method": extended.method,
-        "options": extended.options,
-        "factor": extended.factor,
+        "method": method,
+        "options": options,
+        "factor": factor,
         "context_length": context_length,
-        "longer": extended.longer,
+        "longer": longer,
         "read": read,
         "url": arguments.url,
         "server": at.server,
@@ -195,35 +187,33 @@ def compare(arguments) -> dict:
     }
 
 
-def _extended(arguments) -> Extended:
-    """The model that a command line names.
+def extended(arguments) -> tuple[Model, dict]:
+    """The model that a command line names, and by what it is extended: "method", "options" and
+    "factor". The method is None if the checkpoint states one that is not known here.
 
     Raises:
         InputError: it is not extended, or its frequencies depend on a prompt's length.
     """
     base = models.resolve(arguments.model, as_it_is=not arguments.method)
+    extension = base.extension
     method = None
     if arguments.method:
         if len(arguments.method) > 1:
             raise InputError("a server has one model; give one --method.")
         ((method, options),) = command_line.chosen_methods(arguments)
         rope.scale(base.geometry, method, arguments.factor, **options)  # refused before any work
-        extended = Extended(base, method, options, arguments.factor, is_stated=False)
-    elif stated := base.extension:
-        extended = Extended(
-            base, stated["method"], stated["options"], stated["factor"], is_stated=True
-        )
-    else:
+        extension = {"method": method, "options": options, "factor": arguments.factor}
+    if not extension:
         raise InputError(
             f"{base.name} does not say how it was extended; give the checkpoint that the server "
             "runs, or --method and --factor."
         )
     if serving.follows_length(base, method):
         raise InputError(
-            f"{extended.method or base.name} chooses its frequencies by the input's length, which "
-            "no server does; give another."
+            f"{extension['method'] or base.name} chooses its frequencies by the input's length, "
+            "which no server does; give another."
         )
-    return extended
+    return base, extension
 
 
 def ask(at: Endpoint, title: str, tokens: Tensor) -> Served:
@@ -237,44 +227,32 @@ def ask(at: Endpoint, title: str, tokens: Tensor) -> Served:
         return Served(tokens, predicted, positions, -np.array(of_text), generated=False)
     lengths = np.linspace(len(ids) // BEGINNINGS or 1, len(ids) - 1, BEGINNINGS, dtype=int)
     beginnings = {f"{length} tokens of {title}": length for length in lengths.tolist()}
-    made = {}
+    nats = np.full(len(predicted), np.nan)
     for answer in at.answers(
         Request(key, tuple(ids[:length]), 1, min_new_tokens=1) for key, length in beginnings.items()
     ):
         position = beginnings[answer.key] - 1
         predicted[position] = answer.tokens[0]
-        made[position] = -answer.log_probs[0]
-    positions = np.array(sorted(made))
-    here = np.array([made[position] for position in sorted(made)])
-    return Served(tokens, predicted, positions, here, generated=True)
+        nats[position] = -answer.log_probs[0]
+    positions = np.flatnonzero(np.isfinite(nats))
+    return Served(tokens, predicted, positions, nats[positions], generated=True)
 
 
-def losses(model: PreTrainedModel, served: Sequence[Served]) -> list[np.ndarray]:
-    """A model's losses at every position of each text, in nats, [n − 1] each."""
-    return [
-        perplexity.position_losses(model, text.tokens, predicted=text.predicted) for text in served
-    ]
-
-
-def apart(served: Sequence[Served], of_texts: Sequence[np.ndarray], shift: int = 0) -> np.ndarray:
-    """|the server's loss − another's| at the compared positions of all texts, in nats.
-
-    Args:
-        of_texts: the other's, from :func:`losses`.
-        shift: of how many positions later.
-    """
+def losses(model: PreTrainedModel, served: Sequence[Served]) -> np.ndarray:
+    """A model's losses at the compared positions of all texts, in nats."""
     return np.concatenate(
         [
-            np.abs(text.losses - theirs[np.clip(text.positions + shift, 0, len(theirs) - 1)])
-            for text, theirs in zip(served, of_texts, strict=True)
+            perplexity.position_losses(model, text.tokens, predicted=text.predicted)[text.positions]
+            for text in served
         ]
     )
 
 
 def judged(
-    served: Sequence[Served],
-    ours: Sequence[np.ndarray],
-    rounded: Sequence[np.ndarray],
+    positions: np.ndarray,
+    theirs: np.ndarray,
+    ours: np.ndarray,
+    rounded: np.ndarray,
     context_length: int,
     tolerance: float | None = None,
 ) -> dict:
@@ -284,23 +262,21 @@ def judged(
     in the first part whose mean difference is above the tolerance.
 
     Args:
-        ours, rounded: in float32 and in bfloat16, from :func:`losses`.
+        positions: those of the losses.
+        theirs, ours, rounded: the server's, and ours in float32 and in bfloat16, in nats.
         tolerance: in nats; by default from what rounding changes in these parts at most.
 
     Returns:
         differences within L, beyond it and by rounding alone, and the position at which the server
         parts from us: the first in its part with a larger difference than rounding makes anywhere.
     """
-    positions = np.concatenate([text.positions for text in served])
-    differences = apart(served, ours)
-    by_rounding = np.abs(
-        np.concatenate([(a - b)[text.positions] for a, b, text in zip(rounded, ours, served)])
-    )
+    differences = np.abs(theirs - ours)
+    by_rounding = np.abs(rounded - ours)
     beyond = positions >= context_length
     by_position = np.argsort(positions, kind="stable")
     parts = np.array_split(by_position, max(min(PARTS, len(positions) // LEAST), 1))
     if tolerance is None:
-        tolerance = MARGIN * max(by_rounding[part].mean() for part in parts)
+        tolerance = MARGIN * float(max(by_rounding[part].mean() for part in parts))
     parted = next((part for part in parts if differences[part].mean() > tolerance), None)
     position = None
     if parted is not None:
@@ -308,11 +284,10 @@ def judged(
         position = int(positions[parted][first])
     return {
         "agrees": parted is None,
-        "compared": "generated tokens" if served[0].generated else "the text's tokens",
         "within": _summary(differences[~beyond]),
         "beyond": _summary(differences[beyond]),
         "bfloat16": _summary(by_rounding),
-        "tolerance": float(tolerance),
+        "tolerance": tolerance,
         "part": len(parts[0]),
         "position": position,
     }
@@ -327,48 +302,37 @@ def _summary(differences: np.ndarray) -> dict:
 
 
 def nearest(
-    model: PreTrainedModel,
-    geometry: RopeGeometry,
-    suspects: dict[str, tuple[RopeScaling, float]],
-    served: Sequence[Served],
-    ours: Sequence[np.ndarray],
-    found: dict,
+    theirs: np.ndarray, ours: np.ndarray, wrong: dict[str, np.ndarray], tolerance: float
 ) -> dict:
-    """The mistake whose losses are nearest to the server's from the position on at which it parts
-    from us, and whether it explains them. The model is scaled otherwise afterwards.
+    """The mistake whose losses are nearest to the server's, whether it explains them, and how far
+    the right ones are from them, in nats a token.
 
     Args:
-        suspects: from :func:`mistakes`.
-        found: from :func:`judged`.
+        wrong: the losses of mistakes, by words for them.
     """
-    after = np.concatenate([text.positions for text in served]) >= found["position"]
-    wrong = {
-        "the right losses, each given for the token before": apart(served, ours, 1),
-        "the right losses, each given for the token after": apart(served, ours, -1),
-    }
-    for words, (scaling, factor) in tqdm(suspects.items(), unit="mistake", desc="comparing"):
-        with contextlib.suppress(InputError):  # no configuration of this architecture says that
-            embedding.apply_scaling(model, geometry, scaling, factor)
-            wrong[words] = apart(served, losses(model, served))
-    means = {words: float(differences[after].mean()) for words, differences in wrong.items()}
+    means = {words: float(np.abs(theirs - each).mean()) for words, each in wrong.items()}
     words = min(means, key=means.__getitem__)
     return {
         "mistake": words,
         "mean": means[words],
-        "explains": means[words] <= found["tolerance"],
-        "right": float(apart(served, ours)[after].mean()),
+        "explains": means[words] <= tolerance,
+        "right": float(np.abs(theirs - ours).mean()),
     }
 
 
-def mistakes(geometry: RopeGeometry, extended: Extended) -> dict[str, tuple[RopeScaling, float]]:
+def mistakes(geometry: RopeGeometry, extension: dict) -> dict[str, tuple[RopeScaling, float]]:
     """What a server may compute in place of an extended model, by words for it: scalings and their
-    factors."""
-    s = extended.factor
+    factors.
+
+    Args:
+        extension: from :func:`extended`.
+    """
+    method = extension["method"]
+    options = extension["options"]
+    s = extension["factor"]
     found = {"the model without scaling": (rope.scale(geometry, rope.ORIGINAL, s), s)}
     for other in ("pi", rope.BASELINE):
         found[f"{other} at s = {s:g}"] = (rope.scale(geometry, other, s), s)
-    method = extended.method
-    options = extended.options
     if method is None or rope.named_files(method, options):
         return found  # its frequencies are not known here
     right = rope.scale(geometry, method, s, **options)
@@ -376,17 +340,13 @@ def mistakes(geometry: RopeGeometry, extended: Extended) -> dict[str, tuple[Rope
     plain = replace(right, attention_factor=geometry.attention_factor, stock=None)
     found[f"{name} without its attention factor"] = (plain, s)
     if right.stock:  # engines compute it themselves, from a length that may be stated wrongly
-        longer = replace(geometry, context_length=extended.longer)
+        longer = replace(geometry, context_length=round(geometry.context_length * s))
         scaling = rope.scale(longer, method, s, **options)
         found[f"{name} as if L' were the original length"] = (scaling, s)
     for other in OTHER_FACTORS:
         found[f"{name} at s = {other:g}"] = (rope.scale(geometry, method, other, **options), other)
-    return {words: each for words, each in found.items() if not _same(each[0], right)}
-
-
-def _same(one: RopeScaling, other: RopeScaling) -> bool:
-    frequencies = np.allclose(one.inv_freq, other.inv_freq, rtol=1e-6, atol=0)
-    return bool(frequencies and np.isclose(one.attention_factor, other.attention_factor))
+    known = records.of_scaling(right)
+    return {words: each for words, each in found.items() if records.of_scaling(each[0]) != known}
 
 
 def in_words(found: dict) -> str:
