@@ -370,9 +370,8 @@ class Endpoint:
 
     def _reply(self, what: str, body: dict | None) -> tuple[int, bytes]:
         """The status and the content of a reply, which is no larger than any that is right."""
-        method, path, tokens = "GET", "models", 0
-        if body:
-            method, path, tokens = "POST", "completions", len(body["prompt"]) + body["max_tokens"]
+        method, path = ("POST", "completions") if body else ("GET", "models")
+        tokens = len(body["prompt"]) + body["max_tokens"] if body else 0
         largest = LARGEST + LARGEST_PER_TOKEN * tokens
         content = bytearray()
         with self._http.stream(method, path, json=body) as reply:
