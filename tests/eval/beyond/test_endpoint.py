@@ -26,7 +26,6 @@ log_probs = computed_by(MODEL)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
     monkeypatch.setattr(endpoint, "TRIES", 4)
-    monkeypatch.setattr(endpoint, "LARGEST", 2**18)
 
 
 def requests(count=4, **more):
