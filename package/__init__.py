@@ -11,11 +11,9 @@ of them. In a terminal, `dprope` lists the commands.
 
 import contextlib
 import importlib
-import importlib.util
+import pkgutil
 import sys
 from collections.abc import Iterator
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,6 +34,7 @@ _SCRIPTS = {
     "extend": "experiments.extend",
 }
 _COMMANDS = *_SCRIPTS, "methods", "--help", "--version"
+_PARTS = "core", "eval", "records", "experiments"
 
 
 def methods() -> dict[str, str]:
@@ -70,45 +69,32 @@ def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
         return script.best(model, texts, factor, tokenizer, methods, by)
 
 
-class _Inside(MetaPathFinder, Loader):
-    """Finds `core`, `eval`, `records` and `experiments`, as scripts import them, here."""
-
-    parts = "core", "eval", "records", "experiments"
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] not in self.parts:
-            return None
-        if importlib.util.find_spec(f"{__name__}.{name}") is None:
-            return None
-        return ModuleSpec(name, self)
-
-    def create_module(self, spec):
-        module = importlib.import_module(f"{__name__}.{spec.name}")
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module):
-        module.__spec__ = module.__spec__.loader_state  # it stays the module that it was
-
-
 @contextlib.contextmanager
 def _as_scripts() -> Iterator[None]:
     """Inside the context, modules named `core`, `eval`, `records` and `experiments` are this
-    package's; after it, what they were before."""
-    finder = _Inside()
+    package's; after it, what they were before.
 
-    def taken() -> dict:
-        names = [name for name in sys.modules if name.partition(".")[0] in finder.parts]
-        return {name: sys.modules.pop(name) for name in names}
-
-    before = taken()
-    sys.meta_path.insert(0, finder)
+    `core` is the same modules under both names: a model that was extended here is known there.
+    """
+    core = importlib.import_module(f"{__name__}.core")
+    folder = str(Path(core.__file__).parents[1])
+    before = _taken()
+    sys.modules["core"] = core
+    for each in pkgutil.walk_packages(core.__path__, "core."):
+        sys.modules[each.name] = importlib.import_module(f"{__name__}.{each.name}")
+    sys.path.insert(0, folder)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
-        taken()
+        sys.path.remove(folder)
+        _taken()
         sys.modules.update(before)
+
+
+def _taken() -> dict:
+    """The modules of these names, which are no longer imported then."""
+    names = [name for name in sys.modules if name.partition(".")[0] in _PARTS]
+    return {name: sys.modules.pop(name) for name in names}
 
 
 def __getattr__(name: str) -> object:

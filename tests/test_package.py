@@ -48,6 +48,25 @@ shown = pydoc.plain(pydoc.render_doc(dprope))
 assert all(f"{name}(" in shown for name in ("export", "extend", "extend_checkpoint", "methods"))
 """
 
+# Methods are ranked, beside a module of one's own that is called core.
+BEST = """
+import sys
+
+import core as mine  # of whoever calls
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import dprope
+
+model = dprope.extend(AutoModelForCausalLM.from_pretrained("base"), "pi", factor=2)
+tokenizer = AutoTokenizer.from_pretrained("base")
+tables = [
+    dprope.best(each, ["text.txt"], tokenizer=tokenizer, methods=["yarn", "pi"])
+    for each in (model, "base")
+]
+assert tables[0].loc["yarn", "loss_beyond"] == tables[1].loc["yarn", "loss_beyond"]
+assert sys.modules["core"] is mine and "experiments" not in sys.modules
+"""
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
@@ -86,10 +105,26 @@ def test_it_holds_the_files_as_they_are(wheel):
     assert held == expected
 
 
-def test_it_extends_a_model_without_this_checkout(installed):
+@pytest.mark.parametrize("program", [LIBRARY, BEST])
+def test_it_works_in_python_without_this_checkout(installed, program):
     """In a process that has the libraries of this one."""
-    status, output = outcome(installed, functools.partial(exec, LIBRARY, {}))
+    (installed / "core.py").write_text("")
+    status, output = outcome(installed, functools.partial(exec, program, {}))
     assert status == 0, output
+
+
+def command(folder, *words):
+    """The exit status and the output of `dprope WORDS`, after which it says what was imported."""
+
+    def work():
+        import dprope
+
+        sys.argv = ["dprope", *words]
+        dprope.main()
+        files = [getattr(module, "__file__", None) for module in sys.modules.values()]
+        print(*(f"file {file}" for file in files if str(folder) in str(file)), sep="\n")
+
+    return outcome(folder, work)
 
 
 def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(installed):
@@ -97,28 +132,20 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(insta
     requires."""
     used = set()
 
-    def command(*words):
-        def work():
-            import dprope
-
-            sys.argv = ["dprope", *words]
-            dprope.main()
-            files = [getattr(module, "__file__", None) for module in sys.modules.values()]
-            print(*(f"file {file}" for file in files if str(installed) in str(file)), sep="\n")
-
-        status, output = outcome(installed, work)
+    def run(*words):
+        status, output = command(installed, *words)
         used.update(line[5:] for line in output.splitlines() if line.startswith("file "))
         return status, output
 
-    status, output = command("methods")
+    status, output = run("methods")
     assert status == 0 and {line.split()[0] for line in output.splitlines()} >= set(rope.METHODS)
-    status, output = command("extend", "--model", "base", "--method", "yarn", "--output", "other")
+    status, output = run("extend", "--model", "base", "--method", "yarn", "--output", "other")
     assert status == 0 and (installed / "other" / "config.json").is_file(), output
-    status, output = command("check", "http://127.0.0.1:9", "--model", "base", "--method", "yarn")
+    status, output = run("check", "http://127.0.0.1:9", "--model", "base", "--method", "yarn")
     assert status == 2 and "does not answer" in output, output
-    status, output = command("extned")
+    status, output = run("extned")
     assert status == 2 and "unknown command 'extned' (did you mean 'extend'?)" in output
-    status, output = command("methods", "yarn")
+    status, output = run("methods", "yarn")
     assert status == 2 and "unrecognized arguments: yarn" in output
 
     (metadata,) = installed.glob("dprope-*.dist-info/METADATA")
@@ -129,3 +156,15 @@ def test_its_command_hands_over_to_scripts_which_find_all_that_they_import(insta
     names = {name.partition(".")[0] for file in files for name in imported(file)}
     outside = names - sys.stdlib_module_names - {"", "dprope", *PARTS}  # relative: begins with dots
     assert {packages_distributions()[name][0] for name in outside} <= required
+
+
+def test_it_says_whether_to_extend_a_model(installed):
+    """With packages that it does not require, so apart from the other commands."""
+    status, output = command(
+        installed, "best", "--model", "base", "--texts", "text.txt", "--no-bos"
+    )
+    (line,) = (line for line in output.splitlines() if line.startswith("dprope extend "))
+    assert status == 0 and "python -m" not in output, output
+    assert command(installed, *line.replace("DIR", "extended").split()[1:])[0] == 0
+    status, output = command(installed, "best", "--help")
+    assert status == 0 and "smollm2" in output and "a base model: tiny" not in output

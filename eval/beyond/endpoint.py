@@ -34,9 +34,8 @@ SERVERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama-server"}
 # "abort", "error", null.
 WHOLE = ("stop", "length")
 AT_ONCE = 32  # requests in flight; a server makes its own batches of them
-TRIES = (
-    8  # of one request, with two minutes of pauses in all, such as while a server is started again
-)
+# of one request, with two minutes of pauses in all, such as while a server is started again
+TRIES = 8
 PAUSE = 1.0  # seconds before the second try; then twice as long each time
 LONGEST_ANSWER = 3600.0  # seconds; a server on a CPU reads a long prompt for minutes
 # The largest reply in bytes: a list of models, and for each token of prompt and answer its text,
@@ -119,6 +118,13 @@ class Answer(NamedTuple):
     of_prompt: list[float] | None
 
 
+def _is_called(model: _Model, name: str) -> bool:
+    """Whether the name or the path of a model ends with the parts of a name."""
+    parts = PurePath(name).parts
+    given = model.get("root"), model["id"]
+    return any(PurePath(each or "").parts[-len(parts) :] == parts for each in given)
+
+
 class Endpoint:
     """One model of one server.
 
@@ -162,26 +168,20 @@ class Endpoint:
                 "OPENAI_API_KEY, which is not shown, holds what no key does; set it to the key "
                 "alone."
             )
+        headers = {"Accept-Encoding": "identity"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         self._http = httpx.Client(
             base_url=self.url,
-            headers={"Accept-Encoding": "identity"}
-            | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            headers=headers,
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        models = self._send(
-            functools.partial(_MODELS.validate_json, strict=True), "a request for its models"
-        )["data"]
-        parts = PurePath(name).parts
-        model = next(
-            (
-                each
-                for each in models
-                for key in ("root", "id")
-                if PurePath(each.get(key) or "").parts[-len(parts) :] == parts
-            ),
-            None if by_name or len(models) != 1 else models[0],
-        )
+        of_models = functools.partial(_MODELS.validate_json, strict=True)
+        models = self._send(of_models, "a request for its models")["data"]
+        model = next((each for each in models if _is_called(each, name)), None)
+        if len(models) == 1 and not by_name:
+            model = models[0]
         if model is None:
             served = ", ".join(each["id"] for each in models) or "no model"
             raise InputError(
@@ -192,11 +192,8 @@ class Endpoint:
         owner = model.get("owned_by") or "an unnamed server"
         self.server = SERVERS.get(owner) or self._shown(owner)
         self.most_tokens = model.get("max_model_len") or math.inf
-        self._continue(
-            Request(
-                "a first prompt of token ids, which vLLM, SGLang and llama-server take,", _PROBE, 2
-            )
-        )
+        first = "a first prompt of token ids, which vLLM, SGLang and llama-server take,"
+        self._continue(Request(first, _PROBE, 2))
 
     def generate(self, requests: Iterable[Request]) -> Iterator[tuple[str, list[int]]]:
         """Continue every prompt greedily; yields (key, new token ids) in the order they finish.
@@ -245,12 +242,11 @@ class Endpoint:
             "min_tokens": request.min_new_tokens,
             "stop_token_ids": sorted(self.ends | request.stop),
             **_GREEDY,
-            **({"echo": True} if echo else {}),
         }
-        largest = LARGEST + LARGEST_PER_TOKEN * (len(request.prompt) + request.max_new_tokens)
-        return self._send(
-            functools.partial(self._answer, request, echo), request.key, body, largest
-        )
+        if echo:
+            body["echo"] = True
+        read = functools.partial(self._answer, request, echo)
+        return self._send(read, request.key, body)
 
     def _answer(self, request: Request, echo: bool, content: bytes) -> Answer:
         """What a reply says; it must say what was asked for, and nothing else. Some servers leave
@@ -267,21 +263,22 @@ class Endpoint:
         if self.fingerprint is None:
             self.fingerprint = fingerprint
         ended = choice["finish_reason"]
-        log_probs = choice["logprobs"] or {}
         if ended not in WHOLE:
             raise _Again(f"its answer ends by '{ended}'")
-        tokens = choice.get("token_ids")
+        log_probs = choice["logprobs"] or {}
+        stated = choice.get("token_ids")
         nats = log_probs.get("token_logprobs", [])
         if "content" in log_probs:
-            tokens = [each["id"] for each in log_probs["content"]]
+            stated = [each["id"] for each in log_probs["content"]]
             nats = [each["logprob"] for each in log_probs["content"]]
-        made = len(tokens or ())
+        tokens = stated or []
+        made = len(tokens)
         asked = len(request.prompt)
         echoed = echo and len(nats) == asked + made
         given = len(nats) - asked if echoed else len(nats)
         most = request.max_new_tokens
         ends = self.ends | request.stop
-        stop = next((i for i, token in enumerate(tokens or ()) if token in ends), made)
+        stop = next((i for i, token in enumerate(tokens) if token in ends), made)
         for wrong, words in (
             (
                 model != self.model,
@@ -294,7 +291,7 @@ class Endpoint:
             ),
             (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
             (
-                tokens is None,
+                stated is None,
                 "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do",
             ),
             (
@@ -312,7 +309,7 @@ class Endpoint:
                 "vLLM does not",
             ),
             (
-                not all(0 <= token < self.vocabulary for token in tokens or ()),
+                not all(0 <= token < self.vocabulary for token in tokens),
                 f"gives ids that are none of the model's {self.vocabulary}; "
                 "let it serve the model's own vocabulary",
             ),
@@ -325,22 +322,15 @@ class Endpoint:
             raise NonFiniteError(f"{request.key}: a log-probability is not finite")
         of_prompt = finite[: asked - 1] if echoed else None
         of_tokens = finite[len(finite) - made :]
-        return Answer(request.key, (tokens or [])[:stop], of_tokens[:stop], of_prompt)
+        return Answer(request.key, tokens[:stop], of_tokens[:stop], of_prompt)
 
-    def _send(
-        self,
-        read: Callable[[bytes], Any],
-        what: str,
-        body: dict | None = None,
-        largest: int = LARGEST,
-    ) -> Any:
-        """What `read` makes of a reply of at most so many bytes; a completion that may succeed
-        later is asked again."""
-        tries = TRIES if body else 1
-        pause = PAUSE
-        while True:
+    def _send(self, read: Callable[[bytes], Any], what: str, body: dict | None = None) -> Any:
+        """What `read` makes of a reply; a completion that may succeed later is asked again."""
+        for number in range(TRIES if body else 1):
+            if number:
+                self._over.wait(PAUSE * 2 ** (number - 1))
             try:
-                return read(self._content(what, body, largest))
+                return read(self._content(what, body))
             except ValidationError as error:
                 first = error.errors(include_input=False, include_url=False)[0]
                 reason = in_one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
@@ -349,32 +339,24 @@ class Endpoint:
                     f"vLLM does."
                 ) from error
             except _Again as error:
-                tries -= 1
-                if not tries:
-                    raise InputError(
-                        f"the server at {self.url} does not answer {what} "
-                        f"({self._shown(str(error))}); start it, or see why in its log, and give "
-                        "the same command again."
-                    ) from None
-            self._over.wait(pause)
-            pause *= 2
+                reason = self._shown(str(error))
+        raise InputError(
+            f"the server at {self.url} does not answer {what} ({reason}); start it, or see why in "
+            "its log, and give the same command again."
+        )
 
-    def _content(self, what: str, body: dict | None, largest: int) -> bytes:
+    def _content(self, what: str, body: dict | None) -> bytes:
         """The content of one reply, to a completion or else for the list of models."""
         try:
-            status, content = hub.within(
-                LONGEST_ANSWER, functools.partial(self._reply, what, body, largest)
-            )
+            reply = functools.partial(self._reply, what, body)
+            status, content = hub.within(LONGEST_ANSWER, reply)
         except (TimeoutError, httpx.ReadTimeout) as error:
             raise InputError(
                 f"the server at {self.url} does not answer {what} within {LONGEST_ANSWER:,.0f} "
                 "seconds; ask for shorter prompts, or give a faster one."
             ) from error
-        except (
-            httpx.HTTPError,
-            OverflowError,
-            UnicodeError,
-        ) as error:  # the last two of impossible addresses
+        # the last two are of impossible addresses
+        except (httpx.HTTPError, OverflowError, UnicodeError) as error:
             raise _Again(f"{type(error).__name__}: {error}") from None
         if status == 200:
             return content
@@ -386,10 +368,12 @@ class Endpoint:
             "correct it."
         )
 
-    def _reply(self, what: str, body: dict | None, largest: int) -> tuple[int, bytes]:
-        """The status and the content of a reply of at most so many bytes."""
-        content = bytearray()
+    def _reply(self, what: str, body: dict | None) -> tuple[int, bytes]:
+        """The status and the content of a reply, which is no larger than any that is right."""
         method, path = ("POST", "completions") if body else ("GET", "models")
+        tokens = len(body["prompt"]) + body["max_tokens"] if body else 0
+        largest = LARGEST + LARGEST_PER_TOKEN * tokens
+        content = bytearray()
         with self._http.stream(method, path, json=body) as reply:
             for piece in reply.iter_bytes():
                 content += piece

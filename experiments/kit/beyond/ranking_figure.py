@@ -48,11 +48,10 @@ def check(file: Path) -> None:
 def draw(ranking: Ranking, title: str, file: Path) -> None:
     """Write the picture: a line for each setting, the best first; a panel for keys, if they were
     asked for, and one for losses."""
-    rows = (*ranking.methods, *ranking.unextended)
-    panels = (
-        {"nats": "keys of five digits hidden in the texts: nats a key"} if rows[0].asked else {}
-    )
-    panels["loss"] = "loss of the texts: nats a token"
+    rows = ranking.rows
+    panels = {"loss": "loss of the texts: nats a token"}
+    if rows[0].asked:
+        panels = {"nats": "keys of five digits hidden in the texts: nats a key"} | panels
     size = (3 + 3.2 * len(panels), 1.6 + _LINE * len(rows))
     figure = optional("matplotlib.figure", "--plot").Figure(size, layout="constrained")
     every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -72,27 +71,28 @@ def draw(ranking: Ranking, title: str, file: Path) -> None:
 
 def _panel(axes: Axes, ranking: Ranking, what: str) -> None:
     """The means of each setting; of one that is far off, its numbers at the edge."""
-    rows = (*ranking.methods, *ranking.unextended)
-    means = {where: np.array([row.mean(f"{what}_{where}") for row in rows]) for where in COLOURS}
+    means = {
+        where: np.array([row.mean(f"{what}_{where}") for row in ranking.rows]) for where in COLOURS
+    }
     worse = np.maximum(*means.values())
-    near = np.flatnonzero(worse <= _limit(worse))
+    far = worse > _limit(worse)
+    near = np.flatnonzero(~far)
     for where, colour in COLOURS.items():
         axes.plot(means[where][near], near, "o", color=colour, label=f"{where} L, mean over texts")
-    column = f"{what}_beyond"
-    halves = np.array([minus(row, ranking.methods[0], column).half or 0 for row in rows])
-    if halves.any():
+    gaps = [minus(row, ranking.methods[0], f"{what}_beyond") for row in ranking.rows]
+    if gaps[0].known:
         axes.errorbar(
             means["beyond"][near],
             near,
-            xerr=halves[near],
+            xerr=np.array([gap.half for gap in gaps])[near],
             fmt="none",
             color=COLOURS["beyond"],
             label="95 % interval of the difference to the first",
         )
-    for place in set(range(len(rows))).difference(near.tolist()):
-        far = ", ".join(f"{where} {means[where][place]:.2f}" for where in COLOURS)
+    for place in np.flatnonzero(far):
+        numbers = ", ".join(f"{where} {means[where][place]:.2f}" for where in COLOURS)
         edge = axes.get_yaxis_transform()
-        axes.text(0.98, place, f"{far} →", transform=edge, ha="right", va="center")
+        axes.text(0.98, place, f"{numbers} →", transform=edge, ha="right", va="center")
     if what == "nats":
         axes.axvline(GUESS, color="black", linestyle=":")
         axes.text(GUESS, -0.5, "a guess", ha="center", va="bottom", fontsize="small")

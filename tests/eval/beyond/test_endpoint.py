@@ -9,29 +9,23 @@ import time
 
 import numpy as np
 import pytest
-import torch
 
 from core.errors import InputError, NonFiniteError
 from eval.beyond import endpoint
 from eval.beyond.endpoint import Endpoint
 from eval.generation import Request, generate
-from tests.completions import Completions, counting
+from tests.completions import Completions, computed_by, counting
 from tests.models import random_model, token_losses
 
 MODEL = random_model()
 WORDS = MODEL.config.vocab_size
-
-
-@torch.inference_mode()
-def log_probs(ids):
-    return torch.log_softmax(MODEL(torch.tensor([ids])).logits[0].double(), -1).tolist()
+log_probs = computed_by(MODEL)
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
     monkeypatch.setattr(endpoint, "TRIES", 4)
-    monkeypatch.setattr(endpoint, "LARGEST", 2**18)
 
 
 def requests(count=4, **more):

@@ -11,7 +11,7 @@ from eval import Request
 from eval.beyond import needles
 from eval.generation import generate
 from tests.core.huggingface.test_families import HYBRIDS
-from tests.models import byte_tokenizer, random_model
+from tests.models import byte_tokenizer, random_model, token_losses
 
 BOOK = [random.Random(0).randrange(5, 250) for _ in range(700)]
 
@@ -56,15 +56,14 @@ def test_a_key_scores_as_in_a_full_pass_with_its_question_appended(architecture,
     model = extend(random_model(architecture, **FAMILIES[architecture]), "yarn", 8)
     hidden = stack()
     read = hidden.tokens if last is None else hidden.last(last)
-    for needle, (nats, found) in zip(
-        hidden.needles, needles.ask(model, read, hidden.needles), strict=True
-    ):
-        tokens = torch.tensor([[*read, *needle.question, *needle.key]])
+    asked = needles.ask(model, read, hidden.needles)
+    for needle, (nats, found) in zip(hidden.needles, asked, strict=True):
+        tokens = [*read, *needle.question, *needle.key]
+        count = len(needle.key)
+        assert nats == pytest.approx(token_losses(model, tokens)[-count:].sum(), abs=1e-4)
         with torch.inference_mode():
-            logits = model(tokens, use_cache=False).logits[0, -1 - len(needle.key) : -1].float()
-        losses = -logits.log_softmax(-1)[range(len(needle.key)), list(needle.key)]
-        assert nats == pytest.approx(losses.sum().item(), abs=1e-4)
-        assert found == (logits.argmax(-1).tolist() == list(needle.key))
+            likeliest = model(torch.tensor([tokens]), use_cache=False).logits[0].argmax(-1)
+        assert found == (likeliest[-1 - count : -1].tolist() == list(needle.key))
 
 
 def test_found_is_what_greedy_decoding_says():

@@ -4,23 +4,26 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.errors import InputError
+from core import ORIGINAL
+from core.setting import Setting
 from eval.beyond.ranking import GUESS, KEYS, LOSS, Row, facts, ranked, table, verdict
 
 L = 1024
+METHOD = Setting("pi")
+LAST = Setting(ORIGINAL, last=L)
 
 
-def row(name, loss, nats=None, **kind):
+def row(name, loss, nats=None, setting=METHOD):
     """A row with a loss, and with nats a key, beyond L of each text; within L they are 1."""
     texts = [{"loss_within": 1.0, "loss_beyond": float(each)} for each in loss]
     for of_text, each in zip(texts, [] if nats is None else nats):
         counts = {"found_within": 2.0, "found_beyond": 1.0, "keys_within": 2.0, "keys_beyond": 2.0}
         of_text |= {"nats_within": 1.0, "nats_beyond": float(each)} | counts
-    return Row(name, texts, **kind)
+    return Row(name, setting, texts)
 
 
 def as_it_is(loss, nats=None):
-    return row("as it is, last L", loss, nats, extends=False, short=True)
+    return row("as it is, last L", loss, nats, LAST)
 
 
 def near(mean, count=6):
@@ -33,10 +36,9 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
     ranking = ranked([row(name, loss) for name, loss in losses.items()])
     assert [each.name for each in ranking.methods] == ["b", "a", "c"]
     assert [each.name for each in ranking.level] == ["a"]
-    for each in ranking.methods[1:]:
-        apart = stats.ttest_1samp(np.subtract(losses[each.name], losses["b"]), 0)
-        gap = ranking.gap(each)
-        assert (gap.low, gap.high) == pytest.approx(tuple(apart.confidence_interval()))
+    for line in facts(ranking)[1:]:
+        interval = stats.ttest_rel(losses[line["method"]], losses["b"]).confidence_interval()
+        assert (line["gap_low"], line["gap_high"]) == pytest.approx(tuple(interval))
     said = " ".join(verdict(ranking, L))
     assert "First of 3 methods" in said and "no more than chance" in said
 
@@ -104,8 +106,6 @@ def test_what_the_texts_leave_open_is_said_to_be_open():
     assert said[0].startswith("These texts do not tell whether to extend it by a for a lower loss")
 
 
-def test_keys_cannot_rank_where_none_were_asked_for():
+def test_a_ranking_without_keys_has_no_column_of_them():
     ranking = ranked([row("a", [1.0] * 5), row("b", [2.0] * 5)])
     assert "nats a key" not in table(ranking)
-    with pytest.raises(InputError, match="no keys were asked for"):
-        ranked([row("a", [1.0])], by=KEYS)

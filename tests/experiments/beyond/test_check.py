@@ -16,7 +16,7 @@ from core.geometry import RopeGeometry
 from core.huggingface.embedding import apply_scaling
 from eval.beyond import endpoint
 from experiments.kit import texts
-from tests.completions import WORDS, Completions
+from tests.completions import WORDS, Completions, computed_by
 from tests.models import byte_tokenizer, checkpoint, token_losses
 
 L = 64
@@ -38,16 +38,6 @@ def places(tmp_path_factory):
 def soon(monkeypatch):
     monkeypatch.setattr(endpoint, "PAUSE", 0.01)
     monkeypatch.setattr(endpoint, "TRIES", 2)
-
-
-def computed_by(model):
-    """What a server computes with a model."""
-
-    @torch.inference_mode()
-    def log_probs(ids):
-        return torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1).numpy()
-
-    return log_probs
 
 
 def loaded(places, **options):
@@ -74,16 +64,9 @@ def by_half(places):
     return computed_by(extend(loaded(places, dtype=torch.bfloat16), "yarn", 4))
 
 
-def in_parts(*of):
-    """What changes at positions: (the first, what is computed from there on), …"""
-
-    def log_probs(ids):
-        rows = of[0][1](ids)
-        for first, other in of[1:]:
-            rows[first:] = other(ids)[first:]
-        return rows
-
-    return log_probs
+def from_position(first, right, wrong):
+    """What is computed rightly before a position, and wrongly from there on."""
+    return lambda ids: right(ids)[:first] + wrong(ids)[first:]
 
 
 def of_other_weights(places):
@@ -95,17 +78,12 @@ def of_other_weights(places):
     return computed_by(extend(model, "yarn", 4))
 
 
-def listed(log_probs):
-    """As JSON has it."""
-    return lambda ids: np.asarray(log_probs(ids)).tolist()
-
-
 @pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
 @pytest.mark.parametrize("computes", [scaled, by_half])
 def test_a_server_that_computes_the_same_agrees(call, places, owner, computes):
     """In bfloat16 it does, too; a server without the prompt's log-probabilities by its own
     tokens."""
-    with Completions(listed(computes(places)), "x/toy-yarn", owner, LONGER) as served:
+    with Completions(computes(places), "x/toy-yarn", owner, LONGER) as served:
         status, out, err = call("check", served.url, "--model", places / "toy-yarn")
         assert status == 0, out + err
         assert "They agree" in out
@@ -122,7 +100,7 @@ def test_a_server_that_computes_the_same_agrees(call, places, owner, computes):
 
 def test_differences_are_those_of_the_losses(call, places):
     """By a pass of each model over the same text."""
-    with Completions(listed(scaled(places, "pi")), "toy", most=LONGER) as served:
+    with Completions(scaled(places, "pi"), "toy", most=LONGER) as served:
         line = f"check {served.url} --method yarn --factor 4 --json --model"
         status, out, _ = call(line, places / "toy")
     ids = byte_tokenizer().encode(texts.books(1)[0].text[: 2 * LONGER])[:READ]
@@ -152,7 +130,7 @@ WRONG = {
 @pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_mistake_is_named(call, places, owner, mistake):
-    with Completions(listed(WRONG[mistake](places)), "toy-yarn", owner, LONGER) as served:
+    with Completions(WRONG[mistake](places), "toy-yarn", owner, LONGER) as served:
         status, out, err = call("check", served.url, "--model", places / "toy-yarn")
     assert status == 1, out + err
     assert "within L already" in out
@@ -164,7 +142,7 @@ def test_losses_of_the_neighbours_are_told(call, places, by, token):
     def shift(nats):
         nats[1:] = np.roll(nats[1:], -by).tolist()
 
-    with Completions(listed(scaled(places)), "toy-yarn", most=LONGER) as served:
+    with Completions(scaled(places), "toy-yarn", most=LONGER) as served:
         served.next = [None, of_a_prompt(shift)]
         status, out, _ = call("check", served.url, "--model", places / "toy-yarn")
     assert status == 1
@@ -173,8 +151,8 @@ def test_losses_of_the_neighbours_are_told(call, places, by, token):
 
 @pytest.mark.parametrize("first", [100, 200])
 def test_it_says_from_which_position_on(call, places, first):
-    changes = in_parts((0, scaled(places)), (first, scaled(places, "original")))
-    with Completions(listed(changes), "toy-yarn", most=LONGER) as served:
+    changes = from_position(first, scaled(places), scaled(places, "original"))
+    with Completions(changes, "toy-yarn", most=LONGER) as served:
         status, out, _ = call("check", served.url, "--model", places / "toy-yarn", "--json")
     found = json.loads(out)
     assert status == 1
@@ -184,7 +162,7 @@ def test_it_says_from_which_position_on(call, places, first):
 
 
 def test_what_no_mistake_explains_is_said_and_may_be_let_pass(call, places):
-    with Completions(listed(of_other_weights(places)), "toy-yarn", most=LONGER) as served:
+    with Completions(of_other_weights(places), "toy-yarn", most=LONGER) as served:
         line = ["check", served.url, "--model", places / "toy-yarn"]
         status, out, _ = call(*line)
         assert status == 1
@@ -205,7 +183,7 @@ def of_a_prompt(change):
     ],
 )
 def test_what_is_no_number_for_each_token_is_refused(refusal, places, change, says):
-    with Completions(listed(scaled(places)), "toy-yarn", most=LONGER) as served:
+    with Completions(scaled(places), "toy-yarn", most=LONGER) as served:
         served.next = [None, of_a_prompt(change)]
         assert says in refusal(f"check {served.url} --model {places / 'toy-yarn'}")
 
@@ -225,6 +203,6 @@ def test_what_is_no_number_for_each_token_is_refused(refusal, places, change, sa
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(refusal, places, how, arguments, says):
-    right = listed(scaled(places))
+    right = scaled(places)
     with Completions(**{"log_probs": right, "name": "toy-yarn", "most": LONGER, **how}) as served:
         assert says in refusal(f"check {served.url} {arguments.format(places)}")

@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from core.extend import extend
 from core.rope import RopeGeometry
 from eval.beyond import needles
 from experiments import base_models
 from experiments.base_models.model import BaseModel
-from tests.models import byte_tokenizer, checkpoint, random_model
+from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 GEOMETRY = RopeGeometry(16, 10000.0, 512)
 
@@ -30,14 +29,6 @@ def toy(tmp_path, monkeypatch):
 
 def folder(tmp_path):
     return tmp_path / "results" / "toy" / "beyond" / "needles"
-
-
-def nats(model, tokens, needle):
-    """By one pass over the text and the question."""
-    whole = torch.tensor([[*tokens, *needle.question, *needle.key]])
-    with torch.inference_mode():
-        logits = model(whole, use_cache=False).logits[0, -1 - len(needle.key) : -1].float()
-    return -logits.log_softmax(-1)[range(len(needle.key)), list(needle.key)].sum().item()
 
 
 def test_a_record_holds_what_a_pass_for_each_key_measures(toy, tmp_path, done):
@@ -67,7 +58,10 @@ def test_a_record_holds_what_a_pass_for_each_key_measures(toy, tmp_path, done):
             found = record["scores"]["keys"][title]
             assert [key["place"] for key in found] == list(stack.places)
             assert [key["place"] + key["distance"] for key in found] == [len(stack.tokens)] * 4
-            expected = [nats(model, read, needle) for needle in hidden]
+            expected = [
+                token_losses(model, [*read, *each.question, *each.key])[-len(each.key) :].sum()
+                for each in hidden
+            ]
             assert [key["nats"] for key in found] == pytest.approx(expected, abs=2e-4)
 
 

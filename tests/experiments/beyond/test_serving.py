@@ -5,12 +5,11 @@ import shlex
 import time
 
 import pytest
-import torch
 from transformers import AutoModelForCausalLM
 
 from core.extend import export, extend_checkpoint
 from eval.beyond import endpoint
-from tests.completions import Completions, counting
+from tests.completions import Completions, computed_by, counting
 from tests.core.clex_models import clex_model
 from tests.experiments.written import journal, journal_files, record, record_file
 from tests.models import byte_tokenizer, checkpoint
@@ -31,13 +30,7 @@ def places(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def log_probs(places):
-    model = AutoModelForCausalLM.from_pretrained(places / "toy-yarn").eval()
-
-    @torch.inference_mode()
-    def of(ids):
-        return torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1).tolist()
-
-    return of
+    return computed_by(AutoModelForCausalLM.from_pretrained(places / "toy-yarn").eval())
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +68,13 @@ def test_what_a_server_says_is_what_this_process_says(
 
 
 def test_a_server_that_dies_is_resumed_and_asks_nothing_twice(
-    done, refusal, places, tmp_path, log_probs, monkeypatch
+    done, refusal, places, tmp_path, log_probs
 ):
     """What the server can do is asked once each time; another version of it begins anew.
 
     It is started again at another address, so what the first command still had under way when it
     ended is not counted.
     """
-    monkeypatch.setattr(endpoint, "PAUSE", 0.01)
     results = tmp_path / "results"
 
     def dies_once_answers_are_kept(_):
