@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +22,14 @@ from records import ROOT
 from tests.models import checkpoint
 
 
-def suite_of(name, tmp_path, quick=False):
-    model = base_models.MODELS[name]
-    return Suite(name, model, tmp_path, tmp_path / "results", quick=quick)
+def suite_of(name, tmp_path):
+    return Suite(name, base_models.MODELS[name], tmp_path, tmp_path / "results")
 
 
-def of_own(tmp_path, path="/mine", factors=(2,), quick=False):
+def of_own(tmp_path, path="/mine"):
     """Of a model with L = 128."""
-    model = BaseModel("mine", path, RopeGeometry(16, 1e4, 128), factors=factors)
-    return Suite("mine", model, tmp_path, tmp_path / "results", quick=quick, own_checkpoint=path)
+    model = BaseModel("mine", path, RopeGeometry(16, 1e4, 128), factors=(2, 4))
+    return Suite("mine", model, tmp_path, tmp_path / "results", own_checkpoint=path)
 
 
 def chains(suite):
@@ -73,14 +73,10 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
     *others, last = chains(suite)
     assert last.needs == suite.checkpoint(("clex", {}), 2, seed=0)
     assert not any(chain.needs for chain in others)
-    written_by = [
-        command for chain in others for command in chain.commands if last.needs in command
-    ]
-    assert written_by
+    assert any(last.needs in command for chain in others for command in chain.commands)
     command = ["rerun --model tiny --output", tmp_path, "--chain", len(others)]
     status, out, _ = call(*command)
-    assert status == os.EX_TEMPFAIL
-    assert "needs" in out
+    assert status == os.EX_TEMPFAIL and "needs" in out
     measured = []
     monkeypatch.setattr(rerun, "measure", lambda chain, *_, **__: measured.append(chain.name))
     Path(last.needs).mkdir(parents=True)
@@ -92,12 +88,9 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
 @pytest.mark.parametrize("name", ["tiny", "smollm2", "llama2-13b", "own"])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, quick):
     """Each distinct set of options is parsed by the script itself."""
-    if name == "own":
-        suite = of_own(tmp_path, quick=quick)
-    else:
-        suite = suite_of(name, tmp_path, quick=quick)
+    suite = of_own(tmp_path) if name == "own" else suite_of(name, tmp_path)
     kinds = {}
-    for module, *words in commands(suite):
+    for module, *words in commands(replace(suite, quick=quick)):
         kinds[module, *(word for word in words if word.startswith("--"))] = words
     assert kinds
     for (module, *_), words in kinds.items():
@@ -165,7 +158,7 @@ def test_a_command_of_a_suite_asks_for_the_suites_sizes(
 ):
     """One command holds for all factors of a model of one's own, and a script alone knows one."""
     path = str(checkpoint(tmp_path / "mine"))
-    suite = of_own(tmp_path, path, factors=(2, 4), quick=quick)
+    suite = replace(of_own(tmp_path, path), quick=quick)
     asking = [command for command in commands(suite) if command[0] == records.program(program)]
     for command in (asking[0], asking[-1]):  # of the first factor and the last
         check_asked(monkeypatch, command, wanted)
@@ -180,13 +173,17 @@ def test_only_the_chain_that_is_asked_for_is_listed(done, tmp_path):
     assert out in done(*command)
 
 
-@pytest.mark.parametrize("results", [None, "results"])
-def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
-    given = [f"RESULTS={results}"] if results else []
-    make = ["make", "--dry-run", "rerun", "MODEL=tiny", *given]
-    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def dry_run(*variables):
+    """What `make rerun` would run."""
+    make = ["make", "--dry-run", "rerun", *variables]
+    return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("given", [[], ["RESULTS=results"]])
+def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(given):
+    said = dry_run("MODEL=tiny", *given)
     (rendering,) = [line for line in said.splitlines() if "for what in" in line]
-    assert ("--model 'tiny'" in rendering) == bool(results)
+    assert ("--model 'tiny'" in rendering) == bool(given)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +197,7 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
     ],
 )
 def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
-    make = ["make", "--dry-run", "rerun", f"MODEL={model}"]
-    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert f"--results 'build/{folder}/results'" in said
+    assert f"--results 'build/{folder}/results'" in dry_run(f"MODEL={model}")
 
 
 @pytest.mark.parametrize(

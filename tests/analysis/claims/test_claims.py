@@ -101,23 +101,23 @@ def over_books(values):
 def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, ours, width, verdict):
     rivals = {"pi": 45, "yarn": 50, "clex": 40}
     for method, mean in {**rivals, "dprope": ours, "original": 99, "ntk": 99}.items():
-        claimed.ruler(method, {1024: mean, 2048: mean}, width, options=options(method))
+        claimed.ruler(method, mean, width, options=options(method))
     for setting in ({}, {"n_hat": 28}):
-        claimed.ruler("dprope", {1024: 99, 2048: 99}, options=setting)
+        claimed.ruler("dprope", 99, options=setting)
     gaps = claimed.statements("ruler")
     assert [each.number.mean for each in gaps] == [ours - mean for mean in rivals.values()]
     assert claimed.outcome("ruler")[0] == verdict
 
 
 def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(claimed):
-    claimed.ruler("pi", {1024: 0, 2048: 0})
-    claimed.ruler("dprope", {1024: 99, 2048: 99}, options=PAPERS)
+    claimed.ruler("pi", 0)
+    claimed.ruler("dprope", 99, options=PAPERS)
     for seed, base in enumerate(
         (10, 30, 50)
     ):  # seeds differ much, the methods within a seed little
-        claimed.ruler("pi", {1024: base, 2048: base}, seed=seed)
+        claimed.ruler("pi", base, seed=seed)
         ours = base + 2 + seed / 10
-        claimed.ruler("dprope", {1024: ours, 2048: ours}, options=PAPERS, seed=seed)
+        claimed.ruler("dprope", ours, options=PAPERS, seed=seed)
     (gap,) = claimed.statements("ruler")
     assert gap.measured_on.startswith("fine-tuned, 3 seeds") and gap.verdict == HOLDS
     number = gap.number  # Student's: 4.303 · 0.1 / √3
@@ -141,15 +141,7 @@ def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
 @pytest.mark.parametrize("experiment", ["open_llm", "longbench_e"])
 def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(claimed, experiment):
     for method, mean in (("original", 50.0), ("yarn", 40.0), ("dprope", 50.1)):
-        average = score(mean, 0.01)
-        more = {"options": options(method)}
-        scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
-        claimed.add(
-            experiment,
-            method,
-            scores if experiment == "longbench_e" else {"tasks": {"average": average}},
-            **more,
-        )
+        claimed.short_text(experiment, method, score(mean, 0.01), options=options(method))
     gaps = claimed.statements(experiment)
     assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
     for record in claimed.records.values():
@@ -158,8 +150,8 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
 
 
 def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed):
-    claimed.ruler("yarn", {1024: 50, 2048: 50})
-    claimed.ruler("dprope", {1024: 60, 2048: 60}, options=PAPERS)
+    claimed.ruler("yarn", 50)
+    claimed.ruler("dprope", 60, options=PAPERS)
     decided = {
         name: {claim.key for claim in CLAIMS if claim.statements(claimed.results(name))}
         for name in ("mine", TEST_BED)
@@ -225,17 +217,13 @@ BS = (90, 720)  # beside 360
 def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
     claimed, key, values, means, width, verdicts
 ):
-    option, experiment = ("n_hat", key[6:]) if key.startswith("n_hat") else ("intervals", key[10:])
-    reference = ({"n_hat": 48} if option == "n_hat" else {}, 50)
-    for setting, mean in (
-        reference,
-        *(({option: value}, mean) for value, mean in zip(values, means)),
-    ):
-        scores = {"tasks": {"average": score(mean, width)}}
-        if experiment == "longbench_e":
-            scores = {"buckets": {}, "averages": {"Avg.": score(mean, width)}, "tasks": {}}
-        claimed.add(experiment, "dprope", scores, options=setting)
-    claimed.add(experiment, "dprope", scores, options={option: values[0]}, seed=0)
+    option = "n_hat" if key.startswith("n_hat") else "intervals"
+    experiment = key.removeprefix(f"{option}_")
+    settings = [{option: value} for value in values]
+    reference = {"n_hat": 48} if option == "n_hat" else {}
+    for setting, mean in zip([reference, *settings], (50, *means)):
+        claimed.short_text(experiment, "dprope", score(mean, width), options=setting)
+    claimed.short_text(experiment, "dprope", score(mean, width), options=settings[0], seed=0)
     assert claimed.outcome(key)[1] == [
         (mean - 50, verdict) for mean, verdict in zip(means, verdicts)
     ]
@@ -297,20 +285,15 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
 def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, verdict):
     """Not tested where the unextended model misses keys within L."""
     settings = (
-        ("dprope", PAPERS, share),
-        ("dprope", {"n_hat": 2}, 0.0),
-        ("yarn", {}, 0.8),
-        ("original", {}, 0.0),
+        ("dprope", PAPERS, 1.0, share),
+        ("dprope", {"n_hat": 2}, 1.0, 0.0),
+        ("yarn", {}, 1.0, 0.8),
+        ("original", {}, near, 0.0),
     )
-    for method, setting, far in settings:
-        lengths = {
-            8192: near if method == "original" else 1.0,
-            16384: far,
-            32768: 0.0,
-        }  # the last is beyond L'
+    for method, setting, *shares in settings:
         rows = [
             {"length": length, "n": asked, "low": 0, "high": 1, "mean": mean}
-            for length, mean in lengths.items()
+            for length, mean in zip((8192, 16384, 32768), (*shares, 0.0))  # the last is beyond L'
         ]
         claimed.add("passkey", method, {"by_length": rows}, options=setting)
     (keys,) = claimed.statements("passkey")
