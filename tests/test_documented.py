@@ -91,9 +91,7 @@ def copy(tmp_path_factory):
     return folder, outputs
 
 
-@pytest.mark.skipif(
-    not (ROOT / "core" / "beyond").is_dir(), reason="its method lies beyond the paper"
-)
+@pytest.mark.skipif(not (ROOT / "core/beyond").is_dir(), reason="its method lies beyond the paper")
 def test_what_is_added_is_shown_by_all_that_shows_its_kind(copy):
     folder, outputs = copy
     method, table, _, _, _, copied, listed, moved = (outputs[command] for command in COMMANDS)

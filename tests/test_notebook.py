@@ -14,7 +14,7 @@ import os
 from figures.kit import draw
 from records import ROOT
 
-NOTEBOOK = ROOT / "examples" / "extend.ipynb"
+NOTEBOOK = ROOT / "examples/extend.ipynb"
 
 
 def executed():

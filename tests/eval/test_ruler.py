@@ -27,7 +27,7 @@ from tests.processes import fork, wait
 @pytest.fixture(scope="module")
 def tokenizer():
     """That of tiny; like LLaMA's, it puts a token before every text."""
-    tokenizer = AutoTokenizer.from_pretrained(ROOT / "models" / "tiny")
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "models/tiny")
     end = tokenizer.eos_token
     template = processors.TemplateProcessing(f"{end} $A", special_tokens=[(end, 0)])
     tokenizer.backend_tokenizer.post_processor = template
@@ -132,7 +132,7 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
     def evaluate():
         nltk.data.path.append(str(tmp_path / "nltk"))
         sys.path.insert(0, str(ruler.folder() / "eval"))
-        sys.argv = [str(ruler.folder() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"]
+        sys.argv = [str(ruler.folder() / "eval/evaluate.py"), f"--data_dir={tmp_path}"]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
     assert wait(fork(evaluate)) == 0
@@ -194,7 +194,7 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("task", "length"),
+    "task, length",
     [
         ("vt", 160),
         # below 500 words of the essays, the script asks for a needle in nothing

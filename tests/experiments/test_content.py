@@ -43,7 +43,7 @@ def other_question(file):
 
 
 @pytest.mark.parametrize(
-    ("changed", "change", "part", "line"),
+    "changed, change, part, line",
     [
         (
             "data/open_llm/hellaswag/validation.parquet",
@@ -63,7 +63,7 @@ def other_question(file):
 def test_other_content_under_the_same_names_is_another_run(
     done, refusal, model, tmp_path, results, changed, change, part, line
 ):
-    write_benchmarks(tmp_path / "data" / "open_llm")
+    write_benchmarks(tmp_path / "data/open_llm")
     (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
     command = [line.format(root=tmp_path), "--model", model, "--results", results]
     done(*command)
@@ -133,8 +133,8 @@ def test_what_does_not_fit_can_be_left_out(done, model, results):
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
     done, refusal, model, tmp_path, monkeypatch
 ):
-    assert records.OWN == records.ROOT / "build" / "own" / "results"
-    own = tmp_path / "own" / "results"
+    assert records.OWN == records.ROOT / "build/own/results"
+    own = tmp_path / "own/results"
     monkeypatch.setattr(records, "OWN", own)
     line = [PASSKEY, "--model", model]
     assert done(*line).splitlines()[-1] == str(record_file(own))
@@ -161,7 +161,7 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
 
 
 @pytest.mark.parametrize(
-    ("folder", "more"),
+    "folder, more",
     [("base", {}), ("export", {"rms_norm_eps": 0.1})],
     ids=["as it is", "edited"],
 )
@@ -177,7 +177,7 @@ def test_an_export_of_a_base_model_is_the_row_of_its_method(
     edit(export / "config.json", **more)
     assert ("done already" in done(*line, export)) == (folder == "base")
     assert chosen(str(export))[0] == folder
-    assert (results / folder / "passkey" / "dprope_n-hat=8_s=3.json").is_file()
+    assert (results / folder / "passkey/dprope_n-hat=8_s=3.json").is_file()
 
 
 def _said(config, **other):
@@ -194,7 +194,7 @@ def _attention_factor(config):
 
 
 @pytest.mark.parametrize(
-    ("edited", "folder"),
+    "edited, folder",
     [
         (lambda config: {}, "mine"),
         (_more, "mine"),
@@ -218,7 +218,7 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     done, model, tmp_path, monkeypatch, edited, folder
 ):
     """If it says its method, and is to the last bit what that makes of the model."""
-    results = tmp_path / "own" / "results"
+    results = tmp_path / "own/results"
     monkeypatch.setattr(records, "OWN", results)
     mine = shutil.copytree(model, tmp_path / "mine")
     done(PASSKEY, "--model", mine)
@@ -227,14 +227,14 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     edit(file, **edited(json.loads(file.read_text())))
     done(PASSKEY, "--model", export)
     assert chosen(str(export), results)[0] == folder
-    alone = json.loads((results / "mine" / "passkey" / "as-it-is.json").read_text())
+    alone = json.loads((results / "mine/passkey/as-it-is.json").read_text())
     rows = [json.loads(file.read_text()) for file in (results / folder / "passkey").glob("*.json")]
     assert [row["base"] == alone["base"] for row in rows] == [folder == "mine"] * len(rows)
     assert len(rows) == (2 if folder == "mine" else 1)
 
 
 @pytest.mark.parametrize(
-    ("file", "change"),
+    "file, change",
     [
         ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}),
         ("tokenizer_config.json", {"clean_up_tokenization_spaces": True}),

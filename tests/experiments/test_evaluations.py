@@ -67,19 +67,20 @@ def test_longbench_e(measure, reference, results, tmp_path):
     """The second sample's right answer is what the model will say, so that scores are neither all 0
     nor all 1."""
     count = longbench.TASKS["qasper"].max_new_tokens
-    file = tmp_path / "data" / "longbench_e" / "qasper.jsonl"
+    file = tmp_path / "data/longbench_e/qasper.jsonl"
     file.parent.mkdir(parents=True)
     rows = [
         {"_id": "0", "input": "", "context": "def f(): ", "length": 10},
         {"_id": "1", "input": "x = 1", "context": "def f(): def f(): ", "length": 4000},
     ]
-    expected = {}
-    for row, right in zip(rows, (None, True)):
-        answer = continuation(reference, longbench.prompt("qasper", row), count)
-        row |= {"answers": [answer if right else "?"], "all_classes": None}
-        score = longbench.score("qasper", answer, row["answers"], None)
-        expected[f"qasper/{row['_id']}"] = score
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = [continuation(reference, longbench.prompt("qasper", row), count) for row in rows]
+    for row, right in zip(rows, ("?", said[1])):
+        row |= {"answers": [right], "all_classes": None}
+    file.write_text("\n".join(map(json.dumps, rows)))
+    expected = {
+        f"qasper/{row['_id']}": longbench.score("qasper", answer, row["answers"], None)
+        for row, answer in zip(rows, said)
+    }
     record = measure(
         "longbench_e --tasks qasper",
         "--benchmarks",
@@ -92,7 +93,7 @@ def test_longbench_e(measure, reference, results, tmp_path):
 
 
 def test_open_llm(measure, reference, results, tmp_path):
-    data = write_benchmarks(tmp_path / "data" / "open_llm")
+    data = write_benchmarks(tmp_path / "data/open_llm")
     line = "open_llm --tasks hellaswag --limit 4"
     record = measure(line, "--benchmarks", data.parent, defaults="--shots 0")
     keys = open_llm.documents("hellaswag", data, 4)

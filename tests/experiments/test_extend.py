@@ -51,13 +51,13 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(done, model, tmp_path, mon
     monkeypatch.setattr(Model, "load", lambda self: random_model())
     monkeypatch.setattr(loading, "stock_tokenizer", lambda source: byte_tokenizer())
     done("extend --method dprope --model", model, "--output", tmp_path / "out")
-    assert (tmp_path / "out" / "tokenizer.json").exists()
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert (tmp_path / "out/tokenizer.json").exists()
+    config = json.loads((tmp_path / "out/config.json").read_text())
     assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    "line, says",
     [
         ("{model} --method pi --output {model}/out", ""),
         ("{model} --method pi --output {model}", "exists already; give a new path"),

@@ -128,14 +128,14 @@ def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
     rows = pyarrow.table({"text": pyarrow.array([], pyarrow.string())})
     pyarrow.parquet.write_table(rows, here / "rows.parquet")
     (here / "folder").mkdir()
-    (here / "folder" / "text.txt").write_text("Another text.")
+    (here / "folder/text.txt").write_text("Another text.")
     (here / "loop").symlink_to(here / "loop")
     name, *words = ROWS[kind].split()
     refused(name, *(word.format(model=good, unset="", long="x" * 300) for word in words))
 
 
 @pytest.mark.parametrize(
-    ("line", "meant"),
+    "line, meant",
     [
         ("extend --model {model} --method dprobe", "dprope"),
         ("passkey --model tinny", "tiny"),
@@ -217,7 +217,7 @@ def test_training_json_of_other_weights(refused, model, sha256):
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    "error, says",
     [
         (
             OSError(errno.ENOSPC, "No space left on device"),

@@ -46,7 +46,7 @@ def experiment(module):
 
 
 @pytest.mark.parametrize(
-    ("option", "values"),
+    "option, values",
     [("n-hat", (48, 44, 40, 36, 32, 28)), ("intervals", (90, 180, 720))],
 )
 def test_an_ablation_is_a_part_of_the_suite_and_a_script_of_its_own(done, tmp_path, option, values):
@@ -113,7 +113,7 @@ LENGTHS = [512, 1024, 2048, 3072, 4096]
 
 
 @pytest.mark.parametrize(
-    ("line", "model", "wanted"),
+    "line, model, wanted",
     [
         # As in the suite of tiny, which has two keys and leaves the depths to the script.
         ("passkey", "tiny", {"lengths": LENGTHS, "keys": 2, "depths": 5, "factor": 2}),
@@ -147,7 +147,7 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(
 
 
 @pytest.mark.parametrize(
-    ("program", "quick", "wanted"),
+    "program, quick, wanted",
     [
         ("perplexity", False, {"lengths": [128, 256, 512], "stride": 64, "tokens": 640}),
         ("passkey", True, {"lengths": [128, 256, 384, 512, 640], "keys": 1, "depths": 1}),
@@ -187,7 +187,7 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(given):
 
 
 @pytest.mark.parametrize(
-    ("model", "folder"),
+    "model, folder",
     [
         ("tiny", "rerun/tiny"),
         ("my tiny", "own"),
@@ -201,7 +201,7 @@ def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    "line, says",
     [
         ("--model smollm2 --texts empty", "no .txt or .parquet file in"),
         ("--model smollm2 --texts parts:18", "give parts:1 to parts:17"),
@@ -231,7 +231,7 @@ def test_bad_input_is_refused_before_any_work(refusal, tmp_path, monkeypatch, li
         "n_hat": {},
         "ablated": [],
     }
-    files.write_json(tmp_path / "results" / "other" / records.MODEL, measured)
+    files.write_json(tmp_path / "results/other" / records.MODEL, measured)
     assert says in refusal(f"rerun {line}", "--output", tmp_path / "output")
     assert not (tmp_path / "output").exists()
 
@@ -245,7 +245,7 @@ def test_a_listed_command_can_be_given_to_a_shell(done, tmp_path):
     assert all(str(book) in words for words in scored)
 
 
-@pytest.mark.parametrize(("more", "wanted"), [([], "plays:3"), (["--quick"], "plays:1")])
+@pytest.mark.parametrize("more, wanted", [([], "plays:3"), (["--quick"], "plays:1")])
 def test_texts_of_packages_are_handed_on_by_name(done, more, wanted):
     listed = done("rerun --model smollm2 --list --texts plays:3", *more).splitlines()
     scored = [line for line in listed if "experiments.perplexity" in line]
@@ -258,10 +258,10 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     checkpoint(tmp_path / "mine", max_position_embeddings=256)
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 3000)
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "book.txt").write_text("".join(letters))
+    (tmp_path / "texts/book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MAKELEVEL", raising=False)
-    folder = tmp_path / "out-quick" / "results" / "mine"
+    folder = tmp_path / "out-quick/results/mine"
 
     def run(chains, *_):
         (chain,) = chains.values()

@@ -28,7 +28,7 @@ def verify(call, tmp_path):
 
     def run(measured, committed=RECORD, *arguments):
         for folder, record in (("measured", measured), ("results", committed)):
-            file = tmp_path / folder / "tiny" / "copying" / "a.json"
+            file = tmp_path / folder / "tiny/copying/a.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             record = record | {"sha256": records.content_hash(record)}
             file.write_text(json.dumps(record))
@@ -69,5 +69,5 @@ def test_what_is_measured_here_is_compared(done, refusal, tmp_path, monkeypatch)
     monkeypatch.setattr(records, "ROOT", tmp_path)  # of which the folder is a part
     results = tmp_path / "results"
     assert "has a counterpart" in refusal("verify --results", results)
-    shutil.copytree(tmp_path / "build" / "verify" / "code" / "results", results)
+    shutil.copytree(tmp_path / "build/verify/code/results", results)
     assert "all agree" in done("verify --results", results)

@@ -138,7 +138,7 @@ WARM = "attention-factor=1.0693"
 
 
 @pytest.mark.parametrize(
-    ("row", "name"),
+    "row, name",
     [
         ("LongRoPE2's rule", "longrope2_s=2"),
         ("DPRoPE (n̂ = 40), the experiments'", "dprope_n-hat=40_s=2"),
@@ -171,7 +171,7 @@ TUNED = [f"{name}_seed=0" for name in (PAPERS, "yarn_s=2")]
 
 
 @pytest.mark.parametrize(
-    ("finding", "differences"),
+    "finding, differences",
     [
         ("The least change", [("dprope_s=2", "yarn_s=2", FAR), (PAPERS, "yarn_s=2", FAR)]),
         ("After a short fine-tune", [(*TUNED, FAR), (*TUNED, CHANGE)]),
@@ -273,7 +273,7 @@ def test_hours_are_those_of_the_records(readme):
 
 
 @pytest.mark.parametrize(
-    ("key", "ours", "others", "state"),
+    "key, ours, others, state",
     [
         ("perplexity", PAPERS, ["yarn_s=2", "pi_s=2"], "without training, by loss"),
         ("less_is_better", "dprope_s=2_seed=0", [TUNED[1]], "fine-tuned, by loss, one seed"),

@@ -114,7 +114,7 @@ NAN = float("nan")
 
 @pytest.mark.parametrize("experiment", ["loss_by_position", "perplexity"])
 @pytest.mark.parametrize(
-    ("field", "value", "says"),
+    "field, value, says",
     [
         (None, None, None),
         ("length", 8192, "differ in length"),

@@ -12,7 +12,7 @@ RUN = {"factor": 2, "options": {}, "seed": 0, "length": 16384, "batch": 1, "step
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    "change, says",
     [
         ({}, None),
         ({"losses": [3.0, float("nan")]}, "it holds NaN"),
@@ -50,7 +50,7 @@ def test_quarters_by_hand():
     )
 
 
-@pytest.mark.parametrize(("last", "closing"), [([0.0, 0.2], True), ([0.0, 1.0], False)])
+@pytest.mark.parametrize("last, closing", [([0.0, 0.2], True), ([0.0, 1.0], False)])
 def test_a_gap_still_closes_if_its_last_quarter_is_clearly_below_the_third(last, closing):
     assert training.still_closing(np.array([4, 2, 3, 1, 1, 1, *last])) == closing
 

@@ -27,11 +27,11 @@ def options(method):
 # The disturbance
 
 
-@pytest.mark.parametrize(("off", "verdict"), [(1.004, EXACT), (1.02, FAILS)])
+@pytest.mark.parametrize("off, verdict", [(1.004, EXACT), (1.02, FAILS)])
 def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, off, verdict):
     monkeypatch.setattr(published, "disturbance", lambda: {("pi", 2.0): 24.08 * off})
     assert claimed.outcome("table_3") == (NONE, [])  # of another geometry
-    claimed.facts = json.loads((RESULTS / "llama2-7b" / "model.json").read_text())
+    claimed.facts = json.loads((RESULTS / "llama2-7b/model.json").read_text())
     assert claimed.outcome("table_3")[0] == verdict
 
 
@@ -45,7 +45,7 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
 
 
 @pytest.mark.parametrize(
-    ("pi", "books", "verdict"), [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
+    "pi, books, verdict", [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
 @pytest.mark.parametrize("by", ["losses", "keys"])
 def test_less_disturbance_has_less_loss_and_finds_more_beyond_l(claimed, pi, books, verdict, by):
@@ -95,9 +95,7 @@ def over_books(values):
 # Against the paper's rivals
 
 
-@pytest.mark.parametrize(
-    ("ours", "width", "verdict"), [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)]
-)
+@pytest.mark.parametrize("ours, width, verdict", [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)])
 def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, ours, width, verdict):
     rivals = {"pi": 45, "yarn": 50, "clex": 40}
     for method, mean in {**rivals, "dprope": ours, "original": 99, "ntk": 99}.items():
@@ -125,7 +123,7 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(cl
     assert dict(gap.remarks)["by seed"] == "+2.00, +2.10, +2.20"
 
 
-@pytest.mark.parametrize(("rival", "verdict"), [(2.0, FAILS), (4.0, HOLDS)])
+@pytest.mark.parametrize("rival, verdict", [(2.0, FAILS), (4.0, HOLDS)])
 def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
     noise = [0.01 * i for i in range(8)]
     claimed.losses("yarn", noise, [rival + each for each in noise])
@@ -159,9 +157,7 @@ def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed)
     assert decided == {"mine": {"least_disturbance", "ruler"}, TEST_BED: {"least_disturbance"}}
 
 
-@pytest.mark.parametrize(
-    ("relative", "width", "verdict"), [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)]
-)
+@pytest.mark.parametrize("relative, width, verdict", [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)])
 def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, verdict):
     rows = [
         {"method": method, "options": {}, "phase": "train", "again": False, "rounds": 100}
@@ -202,7 +198,7 @@ BS = (90, 720)  # beside 360
 
 
 @pytest.mark.parametrize(
-    ("key", "values", "means", "width", "verdicts"),
+    "key, values, means, width, verdicts",
     [
         ("n_hat_open_llm", N_HATS, (50.0, 50.1, 0, 99), 0.01, [HOLDS, HOLDS]),
         ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),
@@ -233,7 +229,7 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    "verdicts, expected",
     [
         ([], NONE),
         ([NONE, NONE], NONE),
@@ -274,7 +270,7 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
 
 
 @pytest.mark.parametrize(
-    ("share", "asked", "near", "verdict"),
+    "share, asked, near, verdict",
     [
         (1.0, 1000, 1.0, HOLDS),
         (29 / 30, 30, 1.0, OPEN),

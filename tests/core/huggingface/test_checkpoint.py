@@ -118,9 +118,9 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source):
 
 
 def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
-    snapshot = tmp_path / "hub" / "snapshots" / "1"
+    snapshot = tmp_path / "hub/snapshots/1"
     snapshot.mkdir(parents=True)
-    source = source.rename(tmp_path / "hub" / "blobs")
+    source = source.rename(tmp_path / "hub/blobs")
     for file in source.iterdir():
         (snapshot / file.name).symlink_to(Path("../../blobs") / file.name)
     extended = extend_checkpoint(snapshot, tmp_path / "extended", rope.PROPOSED, 2)
@@ -130,9 +130,9 @@ def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
 
 def test_a_link_to_the_blobs_of_a_cache_is_followed_in_its_snapshots_alone(source, tmp_path):
     (tmp_path / "blobs").mkdir()
-    (tmp_path / "blobs" / "notice").write_text("a secret")
+    (tmp_path / "blobs/notice").write_text("a secret")
     (tmp_path / "mine").mkdir()
-    source = source.rename(tmp_path / "mine" / "source")
+    source = source.rename(tmp_path / "mine/source")
     (source / "NOTICE").symlink_to("../../blobs/notice")
     with pytest.raises(InputError, match="outside the checkpoint"):
         longer(source)
@@ -372,7 +372,7 @@ def test_an_adapter_inside_quantised_weights_is_seen(source):
 def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
     model = random_model(num_hidden_layers=1, tie_word_embeddings=True, dtype=torch.bfloat16)
     model.to(torch.bfloat16).save_pretrained(tmp_path / "source")
-    file = tmp_path / "source" / "model.safetensors"
+    file = tmp_path / "source/model.safetensors"
     tensors = load_file(file)
     if kind != "no head":
         tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
@@ -381,7 +381,7 @@ def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
     save_file(tensors, file)
     if kind == "pickled":
         file.unlink()
-        torch.save(tensors, tmp_path / "source" / "pytorch_model.bin")
+        torch.save(tensors, tmp_path / "source/pytorch_model.bin")
     extended = extend_checkpoint(tmp_path / "source", tmp_path / "out", rope.BASELINE, 2)
     loaded = resolve(str(extended)).load()
     assert loaded.lm_head.weight is loaded.model.embed_tokens.weight
@@ -391,7 +391,7 @@ SCALED = {"attention_factor": 1.0, "rope_type": "linear"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    "changes, says",
     [
         ({"factor": 4.0}, "states 512 tokens"),
         ({"scaled": SCALED | {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),

@@ -31,7 +31,7 @@ def saved(directory, architecture="LlamaConfig", more=None, **options):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more", "keys"),
+    "architecture, more, keys",
     [
         ("LlamaConfig", {"rope_scaling": YARN}, ("rope_parameters", "rope_scaling")),
         ("LlamaConfig", {"rope_theta": 5e5}, ("rope_parameters", "rope_theta")),
@@ -69,7 +69,7 @@ SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": 
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more", "says"),
+    "architecture, more, says",
     [
         *[
             ("LlamaConfig", stating(**rope), "original_max_position_embeddings")
@@ -107,7 +107,7 @@ def test_rope_that_readers_would_take_differently_is_refused(tmp_path, architect
 
 
 @pytest.mark.parametrize(
-    ("architecture", "options"),
+    "architecture, options",
     [("MiniMaxM2Config", {"head_dim": 16}), ("StableLmConfig", {}), ("Phi3Config", {})],
 )
 def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture, options):
@@ -118,7 +118,7 @@ def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture,
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more"),
+    "architecture, more",
     [
         ("LlamaConfig", {"rope_theta": 10000, "rope_scaling": None}),
         ("LlamaConfig", {"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": YARN}),
@@ -133,7 +133,7 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
 
 
 @pytest.mark.parametrize(
-    ("length", "options", "taken"),
+    "length, options, taken",
     [
         (L, {}, L),
         (L, {"model_max_length": L, "seq_length": L // 2}, L),  # vLLM takes the smallest

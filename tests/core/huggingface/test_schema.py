@@ -89,7 +89,7 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value"),
+    "name, key, value",
     [
         ("config.json", "transformers_weights", 5),
         ("config.json", "return_dict", False),

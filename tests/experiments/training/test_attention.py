@@ -25,7 +25,7 @@ def relative(found, expected):
 
 @needs_kernel
 @pytest.mark.parametrize(
-    ("batch", "heads", "groups", "head_dim"), [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)]
+    "batch, heads, groups, head_dim", [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)]
 )
 def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_dim):
     generator = torch.Generator().manual_seed(0)
@@ -186,7 +186,7 @@ TABLE = [
 
 
 @needs_kernel
-@pytest.mark.parametrize(("architecture", "options", "by"), TABLE)
+@pytest.mark.parametrize("architecture, options, by", TABLE)
 def test_the_first_loss_is_that_of_the_class_in_float32(architecture, options, by, tmp_path):
     model = extend(random_model(architecture, **options), "pi", 2)
     tokens = torch.randint(3, 300, (1, LENGTH), generator=torch.Generator().manual_seed(1))

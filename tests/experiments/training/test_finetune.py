@@ -100,7 +100,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions
     that a seed gives."""
-    file = RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json"
+    file = RESULTS / "tiny/finetune/clex_s=2_seed=0.json"
     record = json.loads(file.read_text())
     run = record["run"]
     batch = run["batch"]
@@ -184,7 +184,7 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
     err = stopped()
     assert "nan at step 3 (sequences 10 to 11 of its data)" in err
     assert err.endswith("checkpoint-2.\n")
-    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
+    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished/checkpoint-2")
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
 
 

@@ -75,7 +75,7 @@ def test_a_models_loss_and_gradients_are_its_own_and_no_logits_are_held(tied, mo
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes"),
+    "kind, sizes",
     [
         ("Gemma2Config", {"head_dim": 16, "final_logit_softcapping": 3.0}),
         ("FalconH1Config", FAMILIES["FalconH1Config"] | {"lm_head_multiplier": 0.5}),

@@ -25,7 +25,7 @@ def facts():
 def folder(tmp_path, facts):
     """A run's directory with two checkpoints, the newer of which is gone on from."""
     for number in (90, 100):
-        saved = tmp_path / "run" / f"checkpoint-{number}"
+        saved = tmp_path / f"run/checkpoint-{number}"
         (saved / "shards").mkdir(parents=True)
         for name in ("model.safetensors", "shards/0.pt"):
             (saved / name).write_bytes(name.encode() * 99)
@@ -74,7 +74,7 @@ def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
 
 
 def test_a_file_less_is_refused_by_name(folder, facts):
-    (folder / "checkpoint-100" / "shards" / "0.pt").unlink()
+    (folder / "checkpoint-100/shards/0.pt").unlink()
     assert "shards/0.pt" in said(lambda: state.whole(folder, facts))
 
 

@@ -25,10 +25,10 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     monkeypatch.setitem(rope.METHODS, "mine", None)  # which takes it away afterwards
     del rope.METHODS["mine"]
     rope.register("mine", title="Mine")(rope.METHODS["yarn"].function)
-    folder = tmp_path / "results" / "tiny"
-    shutil.copytree(RESULTS / "tiny" / "passkey", folder / "passkey")
+    folder = tmp_path / "results/tiny"
+    shutil.copytree(RESULTS / "tiny/passkey", folder / "passkey")
     shutil.copytree(RESULTS / "tiny" / LOSSES, folder / LOSSES)
-    shutil.copy(RESULTS / "tiny" / "model.json", folder)
+    shutil.copy(RESULTS / "tiny/model.json", folder)
     for name in ("passkey/yarn_s=2", f"{LOSSES}/yarn_s=2_books=30"):
         record = json.loads((folder / f"{name}.json").read_text())
         record["run"]["method"] = "mine"

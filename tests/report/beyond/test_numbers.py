@@ -36,7 +36,7 @@ def cells(heading, row):
 
 
 @pytest.mark.parametrize(
-    ("row", "name"), [("DPRoPE (n̂ = 40)", PAPERS), ("DPRoPE (t = 0)", "dprope_s=2")]
+    "row, name", [("DPRoPE (n̂ = 40)", PAPERS), ("DPRoPE (t = 0)", "dprope_s=2")]
 )
 def test_fine_tuned_side_by_side(row, name):
     """Loss less fine-tuned YaRN's within L, beyond, and the change; what training changed within L,
@@ -56,7 +56,7 @@ def test_what_the_fine_tunes_decide_follows_from_their_interval():
 
 
 @pytest.mark.parametrize(
-    ("row", "ours", "other", "names"),
+    "row, ours, other, names",
     [
         ("n̂ = 40 minus YaRN, as they are published", PAPERS, "yarn_s=2", ("DPRoPE", "YaRN")),
         (

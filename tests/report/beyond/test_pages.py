@@ -17,7 +17,7 @@ from tests.analysis.recorder import Recorder, score
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
-    view = View(results.Results.of("smollm2"), RESULTS / "smollm2" / "beyond", beyond=True)
+    view = View(results.Results.of("smollm2"), RESULTS / "smollm2/beyond", beyond=True)
     means = []
     for name, _ in ranked(view):
         spans = losses(view).row(name).first.scores["ranges"][1:]
@@ -33,12 +33,12 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     recorder = Recorder(tmp_path)
     recorder.add("perplexity_of_code", "pi", {"bits per byte": score(1)})
     folder = recorder.results().folder
-    assert list(pages.pages(folder, "mine")) == [folder / "mine" / "README.md"]
+    assert list(pages.pages(folder, "mine")) == [folder / "mine/README.md"]
     recorder.everything("pi")
     folder = recorder.results().folder
     written = pages.pages(folder, "mine")
-    assert "](beyond/README.md" in written[folder / "mine" / "README.md"]
-    assert folder / "mine" / "beyond" / "README.md" in written
+    assert "](beyond/README.md" in written[folder / "mine/README.md"]
+    assert folder / "mine/beyond/README.md" in written
 
 
 # The settings of a generated second round: what each loses more than that round's YaRN, on each
@@ -63,9 +63,9 @@ def with_second_round(tmp_path):
     """SmolLM2's records, and such of a second round of four fine-tunes, made of the first's."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
-    beyond = folder / "smollm2" / "beyond"
-    losses = beyond / "loss_by_position" / "yarn_s=2_seed=0_books=20.json"
-    keys = beyond / "needles" / "yarn_s=2_books=20.json"
+    beyond = folder / "smollm2/beyond"
+    losses = beyond / "loss_by_position/yarn_s=2_seed=0_books=20.json"
+    keys = beyond / "needles/yarn_s=2_books=20.json"
     training = json.loads(losses.read_text())["run"]["training"] | {"seed": 1, "per_book": 1}
     for method, options, more, name in SECOND:
         for file in (losses, keys):
@@ -78,7 +78,7 @@ def with_second_round(tmp_path):
                 for key in of_book:
                     key["nats"] += more
             write(file.with_name(f"{name}.json"), record, run)
-    for file in [*(folder / "smollm2" / "finetune").iterdir()]:
+    for file in [*(folder / "smollm2/finetune").iterdir()]:
         record = json.loads(file.read_text())
         run = record["run"] | {"seed": 1, "per_book": 1}
         write(file.with_name(f"second {file.name}"), record, run)
@@ -87,8 +87,8 @@ def with_second_round(tmp_path):
 
 def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(with_second_round, capsys):
     folder = with_second_round
-    text = pages.pages(folder, "smollm2")[folder / "smollm2" / "beyond" / "README.md"]
-    committed = (RESULTS / "smollm2" / "beyond" / "README.md").read_text()
+    text = pages.pages(folder, "smollm2")[folder / "smollm2/beyond/README.md"]
+    committed = (RESULTS / "smollm2/beyond/README.md").read_text()
     first, second = (
         page.partition("## Fine-tuned at L'")[2].partition("### The second round")
         for page in (text, committed)

@@ -17,7 +17,7 @@ BY = np.linspace(1, 3, 8).tolist()
 
 
 @pytest.mark.parametrize(
-    ("content", "attention_factor"),
+    "content, attention_factor",
     [
         (BY, math.sqrt(1 + math.log(2) / math.log(128))),
         ({"factors": BY, "attention_factor": 1.25, "whatever": None}, 1.25),
@@ -38,7 +38,7 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "content, says",
     [
         (None, "there is no file"),
         ("[1, 2]", "no list of 64 factors"),
