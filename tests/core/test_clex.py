@@ -23,9 +23,8 @@ from tests.core.clex_models import (
     full_logits,
     matrices,
     rotary,
-    tokens,
 )
-from tests.models import random_model
+from tests.models import random_model, tokens
 
 
 def scale_free(geometry, t):

@@ -21,6 +21,7 @@ from core.errors import InputError
 from eval import ruler
 from eval.ruler import TASKS, aggregate, samples, score
 from records import ROOT
+from tests.files import read
 from tests.processes import fork, wait
 
 
@@ -136,7 +137,7 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
         runpy.run_path(sys.argv[0], run_name="__main__")
 
     assert wait(fork(evaluate)) == 0
-    theirs = json.loads((tmp_path / "per_sample_scores.json").read_text())
+    theirs = read(tmp_path / "per_sample_scores.json")
     for task, rows in cases.items():
         assert [100 * score(task, *row) for row in rows] == pytest.approx(theirs[task])
 

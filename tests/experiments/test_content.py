@@ -2,7 +2,6 @@
 records are whose."""
 
 import dataclasses
-import json
 import shutil
 
 import numpy as np
@@ -20,12 +19,12 @@ from experiments.kit.model import resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
     PASSKEY,
-    edit,
     journal,
     journal_files,
     record,
     record_file,
 )
+from tests.files import edit, read, write
 from tests.models import checkpoint, fine_tuned
 
 LENGTH = 2048
@@ -64,7 +63,7 @@ def test_other_content_under_the_same_names_is_another_run(
     done, refusal, model, tmp_path, results, changed, change, part, line
 ):
     write_benchmarks(tmp_path / "data/open_llm")
-    (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
+    write(tmp_path / "factors.json", {"factors": [2.0] * 8})
     command = [line.format(root=tmp_path), "--model", model, "--results", results]
     done(*command)
     first = record(results)
@@ -224,11 +223,11 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     done(PASSKEY, "--model", mine)
     export = extend_checkpoint(mine, tmp_path / "export", "dprope", 3, n_hat=8)
     file = export / "config.json"
-    edit(file, **edited(json.loads(file.read_text())))
+    edit(file, **edited(read(file)))
     done(PASSKEY, "--model", export)
     assert chosen(str(export), results)[0] == folder
-    alone = json.loads((results / "mine/passkey/as-it-is.json").read_text())
-    rows = [json.loads(file.read_text()) for file in (results / folder / "passkey").glob("*.json")]
+    alone = read(results / "mine/passkey/as-it-is.json")
+    rows = [read(file) for file in (results / folder / "passkey").glob("*.json")]
     assert [row["base"] == alone["base"] for row in rows] == [folder == "mine"] * len(rows)
     assert len(rows) == (2 if folder == "mine" else 1)
 
@@ -292,7 +291,7 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     def export(name, **said):
         stating = {"n_hat": 8, "threshold": 0, "intervals": np.int64(360)}  # two defaults
         folder = extend_checkpoint(model, tmp_path / name, "dprope", 3, **stating)
-        stated = json.loads((folder / "config.json").read_text())["rope_extension"] | said
+        stated = read(folder / "config.json")["rope_extension"] | said
         stated = {key: value for key, value in stated.items() if value is not None}
         edit(folder / "config.json", rope_extension=stated)
         return folder

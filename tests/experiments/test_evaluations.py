@@ -13,6 +13,7 @@ from eval import longbench, open_llm, ruler
 from experiments.time_cost import TimeCost
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, record, record_file
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 LENGTH = 2048
@@ -141,7 +142,6 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is(done, tmp_path,
     reference = random_model(**sizes)
     text = "All happy families are alike. " * 20
     (tmp_path / "book.txt").write_text(text)
-
     line = ["--model", tmp_path / "toy", "--texts", tmp_path / "book.txt", "--results", results]
     done("perplexity --tokens 401", *line)
     assert record_file(results).stem == "as-it-is"
@@ -152,5 +152,5 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is(done, tmp_path,
     losses = [*token_losses(reference, ids[:400]), token_losses(reference, ids[200:])[-1]]
     (scores,) = found["scores"]["by_length"]
     assert scores["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
-    facts = json.loads((results / "toy" / records.MODEL).read_text())
+    facts = read(results / "toy" / records.MODEL)
     assert facts["geometry"] == {"context_length": 400}

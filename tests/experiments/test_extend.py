@@ -1,7 +1,6 @@
 """The command that extends: it shows its choices, copies a checkpoint unread, and loads only what
 is none."""
 
-import json
 import re
 
 import numpy as np
@@ -12,6 +11,7 @@ from core.rope import RopeGeometry, scale
 from experiments.kit import loading
 from experiments.kit.loading import Source
 from experiments.kit.model import Model
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -40,7 +40,7 @@ def test_it_prints_every_choice_and_exports(done, model, tmp_path, loads_nothing
     printed = done(line, model)
     assert printed.splitlines()[0] == "DPRoPE (n̂ = 6), s = 2"
     assert f"vllm serve {model} --hf-overrides" in printed and "written" not in printed
-    assert json.loads((tmp_path / "out/config.json").read_text())["max_position_embeddings"] == 256
+    assert read(tmp_path / "out/config.json")["max_position_embeddings"] == 256
 
 
 def test_what_is_no_checkpoint_is_loaded_and_exported(done, model, tmp_path, monkeypatch):
@@ -52,7 +52,7 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(done, model, tmp_path, mon
     monkeypatch.setattr(loading, "stock_tokenizer", lambda source: byte_tokenizer())
     done("extend --method dprope --model", model, "--output", tmp_path / "out")
     assert (tmp_path / "out/tokenizer.json").exists()
-    config = json.loads((tmp_path / "out/config.json").read_text())
+    config = read(tmp_path / "out/config.json")
     assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
 
 

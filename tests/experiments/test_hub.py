@@ -17,7 +17,7 @@ from core.errors import InputError
 from eval import hub
 from experiments.kit.model import resolve
 from experiments.training import corpus
-from tests.experiments.written import edit
+from tests.files import edit
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub, Repository
 

@@ -1,7 +1,6 @@
 """Suites, how a rerun measures them, and a user's own model."""
 
 import importlib
-import json
 import os
 import shlex
 import subprocess
@@ -19,6 +18,7 @@ from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
 from experiments.suites.suite import Suite, chains_of, n_hats
 from records import ROOT
+from tests.files import read
 from tests.models import checkpoint
 
 
@@ -275,9 +275,9 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     assert out.count("skipped passkey") == 2
     assert "MODEL=mine" in out
     assert str(folder.parent) in out
-    facts = json.loads((folder / records.MODEL).read_text())
+    facts = read(folder / records.MODEL)
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256}
     assert facts["factors"] == [2]
     name = f"{rope.TIME_REFERENCE}_s=2.json"
-    assert json.loads((folder / "passkey" / name).read_text())["run"]["lengths"] == [384, 512, 640]
-    assert json.loads((folder / "perplexity" / name).read_text())["run"]["data"].keys() == {"book"}
+    assert read(folder / "passkey" / name)["run"]["lengths"] == [384, 512, 640]
+    assert read(folder / "perplexity" / name)["run"]["data"].keys() == {"book"}

@@ -1,8 +1,6 @@
 """What a model reads before a prompt: what its tokenizer sets by default, once, within the length;
 and --chat."""
 
-import json
-
 import pytest
 import torch
 from tokenizers import Tokenizer, models
@@ -14,6 +12,7 @@ from experiments.kit.loading import stock_tokenizer
 from experiments.kit.model import Model, resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import journal, record
+from tests.files import read, write
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 BOS = 1
@@ -111,7 +110,7 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
         row = {"_id": task, "input": "", "context": "words " * 400, "length": 1}
         row["answers"] = ["1"] if task == "passage_count" else CLASSES
         row["all_classes"] = CLASSES if task == "trec" else None
-        (folder / f"{task}.jsonl").write_text(json.dumps(row))
+        write(folder / f"{task}.jsonl", row)
     requests = requests_of("longbench_e --chat --window 1000 --benchmarks", folder.parent)
     plain = set()
     for request in requests:
@@ -155,7 +154,7 @@ def test_an_answer_in_a_chat_ends_with_its_turn(requests_of, model, results, end
     plain = requests_of(PASSKEY)
     stated.write_text(before)
     assert asked[0].stop == stops and plain[0].stop == {7}
-    records = [json.loads(file.read_text()) for file in results.rglob("as-it-is*.json")]
+    records = [read(file) for file in results.rglob("as-it-is*.json")]
     assert sorted(len(each["run"]["data"]["ends"]) for each in records) == [1, len(stops)]
 
 
@@ -326,11 +325,11 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     made, done, book, tmp_path, results, monkeypatch
 ):
     """The tokenizer puts EOS after a text, which is not trained on."""
-    read = []
+    seen = []
     forward = torch.nn.Embedding.forward
 
     def watched(self, ids):
-        read.extend(ids.tolist() if self.weight.device.type != "meta" else ())
+        seen.extend(ids.tolist() if self.weight.device.type != "meta" else ())
         return forward(self, ids)
 
     monkeypatch.setattr(torch.nn.Embedding, "forward", watched)
@@ -339,7 +338,7 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     done("finetune --steps 1 --batch 3 --length 512", "--model", model, *line)
     text = characters(book.read_text())
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
-    assert sorted(read) == sorted(cut)
+    assert sorted(seen) == sorted(cut)
     assert stock_tokenizer(resolve(str(tmp_path / "tuned")).source)("x").input_ids[-1] == 2
 
 

@@ -1,7 +1,6 @@
 """Numbers of README, of the claims and of results/all.csv, computed again from the records with
 NumPy, pandas and SciPy alone."""
 
-import json
 import re
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+
+from tests import files
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -56,7 +57,7 @@ def student(values):
 
 
 def read(file):
-    return json.loads((RESULTS / file).read_text())
+    return files.read(RESULTS / file)
 
 
 def by_book(model, name):
@@ -236,7 +237,7 @@ def test_the_rule_that_leads_on_smollm2_does_not_on_tiny_by_loss(readme):
 def test_outcomes_are_those_of_the_table_of_claims(readme, claims):
     table = claims.reset_index()
     titles = {
-        file.parent.name: json.loads(file.read_text())["title"].split(" (")[0]
+        file.parent.name: read(file)["title"].split(" (")[0]
         for file in RESULTS.glob("*/model.json")
     }
     shown = [claim for claim in table["claim"].unique() if claim in readme[1]]
@@ -255,7 +256,7 @@ def test_hours_are_those_of_the_records(readme):
     """Two chains of tiny's suite run at a time."""
     all_seconds = {"tiny": 0.0, "cores": 0.0}
     for file in RESULTS.rglob("*.json"):
-        record = json.loads(file.read_text())
+        record = read(file)
         if "run" not in record:
             continue
         seconds = record["environment"]["seconds"]
@@ -345,7 +346,7 @@ def test_all_csv_prints_the_tables_as_results_readme_says(capsys):
 def test_all_csv_has_every_record_with_scores(scores):
     found = set()
     for file in RESULTS.glob("*/**/*.json"):
-        record = json.loads(file.read_text())
+        record = read(file)
         if file.name == "model.json" or record["run"]["experiment"] == "finetune":
             continue
         run = record["run"]
@@ -366,7 +367,7 @@ def test_all_csv_has_every_record_with_scores(scores):
 def test_held_out_losses_of_all_csv_are_those_of_the_records(scores, model):
     """Of factors that were learned from YaRN's."""
     folder = RESULTS / model / "beyond"
-    learned = [json.loads(file.read_text()) for file in folder.glob("learned/from=yarn_s=2_*.json")]
+    learned = [read(file) for file in folder.glob("learned/from=yarn_s=2_*.json")]
     ends = pd.DataFrame([run["scores"]["curve"][-1]["beyond"] for run in learned])["mean"]
     lines = scores.loc[model, "", "learned", "yarn", 2.0]
     line = lines[(lines["options"] == "") & (lines["metric"] == "beyond L")]

@@ -1,6 +1,5 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
-import json
 import os
 import re
 import shutil
@@ -9,11 +8,11 @@ from urllib.parse import unquote
 
 import pytest
 
-import records
 from core.errors import InputError
 from records import RESULTS, ROOT
 from report import pages, sentences
 from tests.analysis.recorder import Recorder, score
+from tests.files import read, write_record
 
 
 def test_the_committed_pages_are_what_is_rendered():
@@ -98,13 +97,10 @@ def copied(tmp_path):
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
     file = folder / "smollm2/perplexity/yarn_s=2_whole.json"
-    record = json.loads(file.read_text())
-    windows = record["scores"]["by_window"]
-    record["scores"]["by_window"] = {
-        name: [1.2 * loss, count] for name, (loss, count) in windows.items()
-    }
-    record["sha256"] = records.content_hash(record)
-    file.write_text(json.dumps(record))
+    record = read(file)
+    for window in record["scores"]["by_window"].values():
+        window[0] *= 1.2
+    write_record(file, record)
     return folder
 
 

@@ -1,7 +1,5 @@
 """Each claim comes out every way that it can, on records in memory."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,6 +12,7 @@ from analysis.scores import Score
 from records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
 from tests.analysis.recorder import score
+from tests.files import read
 
 HOLDS = REPRODUCED
 FAILS = CONTRADICTED
@@ -31,13 +30,13 @@ def options(method):
 def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, off, verdict):
     monkeypatch.setattr(published, "disturbance", lambda: {("pi", 2.0): 24.08 * off})
     assert claimed.outcome("table_3") == (NONE, [])  # of another geometry
-    claimed.facts = json.loads((RESULTS / "llama2-7b/model.json").read_text())
+    claimed.facts = read(RESULTS / "llama2-7b/model.json")
     assert claimed.outcome("table_3")[0] == verdict
 
 
 @pytest.mark.parametrize("model", ["llama2-7b", "tiny"])
 def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
-    claimed.facts = json.loads((RESULTS / model / "model.json").read_text())
+    claimed.facts = read(RESULTS / model / "model.json")
     rivals = [
         (dict(each.beside).keys(), each.verdict) for each in claimed.statements("least_disturbance")
     ]

@@ -1,7 +1,5 @@
 """What a config.json says twice, or of several lengths: one is taken only where they agree."""
 
-import json
-
 import pytest
 
 from core.errors import InputError
@@ -9,6 +7,7 @@ from core.extend import extend, extend_checkpoint
 from core.huggingface.checkpoint import read_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
+from tests.files import edit
 from tests.models import random_model
 
 PAIRS = 8
@@ -24,9 +23,7 @@ LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_fr
 def saved(directory, architecture="LlamaConfig", more=None, **options):
     """A checkpoint whose config.json holds further keys; None removes one."""
     random_model(architecture, **options).save_pretrained(directory)
-    file = directory / "config.json"
-    content = json.loads(file.read_text()) | (more or {})
-    file.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    edit(directory / "config.json", **more or {})
     return directory
 
 
@@ -98,10 +95,7 @@ SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": 
 def test_rope_that_readers_would_take_differently_is_refused(tmp_path, architecture, more, says):
     source = saved(tmp_path / "model", architecture, more)
     if architecture == "Phi3Config":  # its class would take 4096
-        file = source / "config.json"
-        content = json.loads(file.read_text())
-        del content["original_max_position_embeddings"]
-        file.write_text(json.dumps(content))
+        edit(source / "config.json", original_max_position_embeddings=None)
     with pytest.raises(InputError, match=says):
         read_config(source)
 

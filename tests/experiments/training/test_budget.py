@@ -1,7 +1,5 @@
 """What a run needs, against the published sizes, the paper's hours, and what was measured."""
 
-import json
-
 import pytest
 import torch
 import transformers
@@ -11,6 +9,7 @@ from core.geometry import RopeGeometry, RopeScaling
 from experiments.kit.model import resolve
 from experiments.training import budget
 from records import RESULTS
+from tests.files import read
 
 SEVEN = resolve("llama2-7b").architecture
 
@@ -79,7 +78,7 @@ def test_on_a_cpu_the_hours_are_its_own_or_none(call, monkeypatch):
     """A record's own run takes what it took: the median over the records of its device."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     file = RESULTS / "tiny/finetune/pi_s=2_seed=0.json"
-    record = json.loads(file.read_text())["environment"]
+    record = read(file)["environment"]
     for device, says in (("another", "unknown: "), (record["device"], " hours, as ")):
         monkeypatch.setattr(records, "environment", lambda device=device: {"device": device})
         status, out, _ = call("finetune", "--dry-run", "--model", "tiny", "--method", "pi")

@@ -1,7 +1,6 @@
 """Fine-tuning as a user meets it: what it leaves, how it resumes, what it refuses, and how it fits
 a machine."""
 
-import json
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from experiments.training.corpus import Wanted, pack
 from experiments.training.trainer import Trainer
 from records import RESULTS, ROOT
 from tests.experiments.training.conftest import facts
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model
 from tests.processes import fork, wait
 
@@ -80,7 +80,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     assert AutoTokenizer.from_pretrained(folder).model_max_length == 64
     assert not (tmp_path / "out.unfinished").exists()
     file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
-    record = json.loads(file.read_text())
+    record = read(file)
     assert record["identity"] == training["identity"]
     assert record["scores"]["losses"] == training["losses"]
     assert record["scores"]["tokens"] == 2 * 4 * 64
@@ -92,7 +92,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     status, out, _ = finetuned(*command, "--device-batch", 1)
     assert status == 0
     assert "done already" in out
-    assert json.loads(file.read_text())["scores"]["losses"] == training["losses"]
+    assert read(file)["scores"]["losses"] == training["losses"]
     other = ["--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2]
     assert "options n_hat 6, not none" in stopped(*other)
 
@@ -101,7 +101,7 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions
     that a seed gives."""
     file = RESULTS / "tiny/finetune/clex_s=2_seed=0.json"
-    record = json.loads(file.read_text())
+    record = read(file)
     run = record["run"]
     batch = run["batch"]
     base = resolve("tiny")

@@ -10,6 +10,7 @@ from core.errors import InputError
 from experiments.training import state
 from experiments.training.state import MANIFEST, Output
 from tests.changes import changes
+from tests.files import write
 from tests.models import checkpoint, fine_tuned
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
@@ -29,7 +30,7 @@ def folder(tmp_path, facts):
         (saved / "shards").mkdir(parents=True)
         for name in ("model.safetensors", "shards/0.pt"):
             (saved / name).write_bytes(name.encode() * 99)
-        (saved / "trainer_state.json").write_text(json.dumps(STATE))
+        write(saved / "trainer_state.json", STATE)
         state.write_manifest(saved, facts)
     return tmp_path / "run"
 
@@ -53,7 +54,7 @@ def test_a_checkpoint_of_which_any_value_was_changed_is_refused(folder, facts, n
     file = folder / "checkpoint-100" / name
     whole = file.read_text()
     for at, kind, other in changes(json.loads(whole)):
-        file.write_text(json.dumps(other))
+        write(file, other)
         found = said(lambda: state.whole(folder, facts))
         if at not in FREE:
             assert isinstance(found, str) and str(folder) in found, (at, kind)
@@ -67,7 +68,7 @@ def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
     file = folder / state.FACTS
     assert state.training(folder) == as_it_is
     for at, kind, other in changes(as_it_is):
-        file.write_text(json.dumps(other))
+        write(file, other)
         found = said(lambda: state.training(folder))
         if at not in FREE:
             assert isinstance(found, str) and str(file) in found, (at, kind)

@@ -1,19 +1,18 @@
 """The pages of what is beyond the paper, and the numbers that only they have."""
 
-import json
 import re
 import shutil
 
 import numpy as np
 import pytest
 
-import records
 from analysis import results
 from records import RESULTS
 from report import pages
 from report.beyond.model_view import losses, ranked
 from report.model_view import View
 from tests.analysis.recorder import Recorder, score
+from tests.files import read, write_record
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
@@ -51,13 +50,6 @@ SECOND = [
 ]
 
 
-def write(file, record, run):
-    """A whole record of another run."""
-    record |= {"run": run, "identity": records.identity(**run)}
-    record["sha256"] = records.content_hash(record)
-    file.write_text(json.dumps(record))
-
-
 @pytest.fixture
 def with_second_round(tmp_path):
     """SmolLM2's records, and such of a second round of four fine-tunes, made of the first's."""
@@ -66,22 +58,22 @@ def with_second_round(tmp_path):
     beyond = folder / "smollm2/beyond"
     losses = beyond / "loss_by_position/yarn_s=2_seed=0_books=20.json"
     keys = beyond / "needles/yarn_s=2_books=20.json"
-    training = json.loads(losses.read_text())["run"]["training"] | {"seed": 1, "per_book": 1}
+    training = read(losses)["run"]["training"] | {"seed": 1, "per_book": 1}
     for method, options, more, name in SECOND:
         for file in (losses, keys):
-            record = json.loads(file.read_text())
-            run = record["run"] | {"method": method, "options": options, "training": training}
-            run.pop("scaling", None)
+            record = read(file)
+            record["run"] |= {"method": method, "options": options, "training": training}
+            record["run"].pop("scaling", None)
             for values in record["scores"].get("blocks", {}).values():
                 values[:] = [value + more for value in values]
             for of_book in record["scores"].get("keys", {}).values():
                 for key in of_book:
                     key["nats"] += more
-            write(file.with_name(f"{name}.json"), record, run)
+            write_record(file.with_name(f"{name}.json"), record)
     for file in [*(folder / "smollm2/finetune").iterdir()]:
-        record = json.loads(file.read_text())
-        run = record["run"] | {"seed": 1, "per_book": 1}
-        write(file.with_name(f"second {file.name}"), record, run)
+        record = read(file)
+        record["run"] |= {"seed": 1, "per_book": 1}
+        write_record(file.with_name(f"second {file.name}"), record)
     return folder
 
 

@@ -11,6 +11,7 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from core.rope import scale
 from tests.core.geometries import LLAMA2
+from tests.files import write
 from tests.models import random_model
 
 BY = np.linspace(1, 3, 8).tolist()
@@ -29,7 +30,7 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
     model = random_model()
     geometry = rope_geometry(model)
     file = tmp_path / "f.json"
-    file.write_text(json.dumps(content))
+    write(file, content)
     scaling = scale(geometry, "factors", 2, file=file)
     np.testing.assert_allclose(scaling.inv_freq, geometry.inv_freq / BY)
     assert scaling.attention_factor == pytest.approx(attention_factor)
