@@ -1,11 +1,11 @@
 """Small random models and a tokenizer for the tests; nothing is downloaded."""
 
-import json
-
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from tests.files import write
 
 SIZES = {
     "hidden_size": 64,
@@ -33,6 +33,11 @@ def random_model(config_class: str = "LlamaConfig", seed: int = 0, **overrides):
             if parameter.ndim == 2:
                 parameter.mul_(4)
     return model
+
+
+def tokens(length, rows=1, seed=0):
+    """Random ids [rows, length]."""
+    return torch.randint(3, 300, (rows, length), generator=torch.Generator().manual_seed(seed))
 
 
 def token_losses(model, ids):
@@ -110,5 +115,5 @@ def fine_tuned(directory, **settings) -> dict:
         "seconds_per_step": [0.5] * 7,
     }
     facts["content"] = state.content(facts)
-    (directory / "training.json").write_text(json.dumps(facts))
+    write(directory / "training.json", facts)
     return facts

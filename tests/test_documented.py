@@ -4,7 +4,6 @@ benchmark, a base model."""
 import contextlib
 import functools
 import importlib
-import json
 import os
 import re
 import runpy
@@ -15,6 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from records import ROOT
+from tests.files import read
 from tests.models import checkpoint
 from tests.processes import fork, wait
 
@@ -91,9 +91,7 @@ def copy(tmp_path_factory):
     return folder, outputs
 
 
-@pytest.mark.skipif(
-    not (ROOT / "core" / "beyond").is_dir(), reason="its method lies beyond the paper"
-)
+@pytest.mark.skipif(not (ROOT / "core/beyond").is_dir(), reason="its method lies beyond the paper")
 def test_what_is_added_is_shown_by_all_that_shows_its_kind(copy):
     folder, outputs = copy
     method, table, _, _, _, copied, listed, moved = (outputs[command] for command in COMMANDS)
@@ -105,7 +103,7 @@ def test_what_is_added_is_shown_by_all_that_shows_its_kind(copy):
     files = [*(folder / "results/tiny/copying").glob("*.json")]
     assert len(files) == 2
     for file in files:
-        assert 0 < json.loads(file.read_text())["scores"]["digits"]["mean"] < 1
+        assert 0 < read(file)["scores"]["digits"]["mean"] < 1
     assert "divide by" in method and "dprope" in moved.lower()
-    exported = json.loads((folder / "DIR/config.json").read_text())
+    exported = read(folder / "DIR/config.json")
     assert exported["max_position_embeddings"] == 2048

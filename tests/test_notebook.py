@@ -13,13 +13,14 @@ import os
 
 from figures.kit import draw
 from records import ROOT
+from tests.files import read
 
-NOTEBOOK = ROOT / "examples" / "extend.ipynb"
+NOTEBOOK = ROOT / "examples/extend.ipynb"
 
 
 def executed():
     """The notebook with the outputs of its cells, and the names that they leave."""
-    notebook = json.loads(NOTEBOOK.read_text())
+    notebook = read(NOTEBOOK)
     names = {}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for count, cell in enumerate(code, 1):
@@ -67,7 +68,7 @@ def is_same(one, other):
 
 def test_the_notebook_runs_and_has_its_outputs(monkeypatch):
     monkeypatch.chdir(NOTEBOOK.parent)
-    stored = outputs(json.loads(NOTEBOOK.read_text()))
+    stored = outputs(read(NOTEBOOK))
     notebook, names = executed()
     now = outputs(notebook)
     assert stored.keys() == now.keys()

@@ -40,7 +40,7 @@ VARIABLES = re.search(r"^WRITTEN := (.*)$", MAKEFILE, re.MULTILINE)[1].split()
 
 @pytest.mark.parametrize("target", ["rerun", "table_ruler", "report"])
 def test_no_value_of_a_make_variable_is_run_by_make_or_by_the_shell(tmp_path, target):
-    python = tmp_path / "bin" / "python"
+    python = tmp_path / "bin/python"
     python.parent.mkdir()
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)

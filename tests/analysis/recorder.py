@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import records
 from analysis.results import Results
+from tests.files import write, write_record
 
 TASKS = ("truthfulqa", "hellaswag", "mmlu", "arc_challenge")
 LENGTH = 8192  # L of the model
@@ -97,21 +97,16 @@ class Recorder:
     def results(self, name: str = "mine") -> Results:
         """What is in memory, written out."""
         folder = self.folder / str(next(self._count))
-        (folder / name).mkdir(parents=True)
-        (folder / name / "model.json").write_text(json.dumps(self.facts))
+        write(folder / name / "model.json", self.facts)
         for file, record in self.records.items():
             experiment, _, run = file.partition("/")
             path = records.folder(folder, name, experiment) / run
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stated = {"experiment": experiment} | record["run"]
             whole = record | {
-                "run": stated,
-                "identity": records.identity(**stated),
+                "run": {"experiment": experiment} | record["run"],
                 "scores": NOTHING.get(experiment, {}) | record["scores"],
                 "environment": {"seconds": 1.0},
             }
-            whole["sha256"] = records.content_hash(whole)
-            path.write_text(json.dumps(whole))
+            write_record(path, whole)
         return Results.of(name, folder)
 
     def everything(self, method, options=None, factor=2, seed=None, better=0.0) -> None:

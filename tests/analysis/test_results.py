@@ -36,7 +36,7 @@ def test_a_mean_that_is_no_number_is_no_score(mean):
 
 def test_a_checkpoints_path_names_the_records_that_experiments_make_of_it(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "OWN", tmp_path)
-    tuned = tmp_path / "mine" / "run"
+    tuned = tmp_path / "mine/run"
     tuned.mkdir(parents=True)
     fine_tuned(checkpoint(tuned), scale="tiny")
     monkeypatch.chdir(tuned)

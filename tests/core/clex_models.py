@@ -37,10 +37,6 @@ def rotary(model):
     return next(module for module in model.modules() if isinstance(module, ClexRotaryEmbedding))
 
 
-def tokens(length, rows=1, seed=0):
-    return torch.randint(3, 300, (rows, length), generator=torch.Generator().manual_seed(seed))
-
-
 @torch.inference_mode()
 def full_logits(model, ids):
     return model(ids, use_cache=False).logits

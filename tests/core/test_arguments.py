@@ -37,7 +37,7 @@ def test_what_is_no_number_and_no_array_of_numbers_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments"),
+    "function, arguments",
     [
         (angle_distribution, ([-1.0], 64)),
         (angle_distribution, ([[0.5]], 64)),

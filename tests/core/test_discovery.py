@@ -7,7 +7,7 @@ from core import discovery
 
 def test_modules_come_in_order_and_an_error_inside_one_is_not_hidden(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    folder = tmp_path / "painted" / "beyond"
+    folder = tmp_path / "painted/beyond"
     folder.mkdir(parents=True)
     (folder / "b.py").write_text("X = 2")
     (folder / "a.py").write_text("X = 1")

@@ -48,7 +48,7 @@ def test_hand_worked_case():
         assert found == pytest.approx([seen + unseen])
 
 
-@pytest.mark.parametrize(("factor", "n_hat", "average"), [(2, 92, 6.71e-3), (4, 84, 22.95e-3)])
+@pytest.mark.parametrize("factor, n_hat, average", [(2, 92, 6.71e-3), (4, 84, 22.95e-3)])
 def test_selection_at_t_0(factor, n_hat, average):
     interpolation, extrapolation = strategy_disturbance(LLAMA2.inv_freq, 4096, factor)
     chosen = select_interpolated(interpolation, extrapolation)
@@ -99,7 +99,7 @@ def by_released_code(geometry, divisor, factor):
 
 
 @pytest.mark.parametrize(
-    ("geometry", "factor", "n_hat"),
+    "geometry, factor, n_hat",
     [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)],
 )
 def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):

@@ -120,7 +120,7 @@ def test_a_model_that_a_load_would_not_bring_back_is_not_exported(tmp_path, kind
 
 
 @pytest.mark.parametrize(
-    ("of", "tokenizer", "says"),
+    "of, tokenizer, says",
     [
         (lambda model: model.to("meta"), None, "on the meta device"),
         (lambda model: model, "word", "no tokenizer"),

@@ -14,7 +14,7 @@ from tests import processes
 
 
 def test_what_is_written_is_whole_and_a_failure_leaves_what_was_there(tmp_path, monkeypatch):
-    file = files.write(tmp_path / "deep" / "a.txt", "before")
+    file = files.write(tmp_path / "deep/a.txt", "before")
     assert file.read_text() == "before"
 
     def full(*_):

@@ -53,7 +53,7 @@ def with_frequencies(values, interpolated=40):
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
+    "function, says",
     [
         (with_frequencies([0.5] * 39), "each of the 40 pairs"),
         (with_frequencies([0.5] * 40, interpolated=39), "each of the 40 pairs"),

@@ -13,8 +13,8 @@ from eval import generation, perplexity
 from eval.generation import Request, generate
 from eval.open_llm import SharedPrefixLM
 from eval.perplexity import position_losses, window_losses
-from tests.core.clex_models import clex_model, rotary, tokens
-from tests.models import byte_tokenizer, random_model
+from tests.core.clex_models import clex_model, rotary
+from tests.models import byte_tokenizer, random_model, tokens
 
 L = 32
 FACTORS = {

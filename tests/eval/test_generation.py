@@ -48,7 +48,7 @@ def one_by_one(model, request):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "overrides"),
+    "architecture, overrides",
     [
         ("Qwen2Config", {}),
         ("MistralConfig", {"sliding_window": 16}),

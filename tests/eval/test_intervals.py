@@ -21,7 +21,7 @@ def test_of_zeros_and_ones_it_is_scipys(found):
 
 
 @pytest.mark.parametrize(
-    ("chances", "weights"),
+    "chances, weights",
     [
         # one draw of each of 13 populations
         (np.linspace(0, 1, 13), np.full(13, 1 / 13)),

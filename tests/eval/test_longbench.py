@@ -54,7 +54,7 @@ def test_prompts_are_official_to_the_byte():
 
 
 @pytest.mark.parametrize(
-    ("max_length", "expected"),
+    "max_length, expected",
     [
         # 31 tokens with <s>, which counts among the first half and is not decoded
         (2, "3"),
@@ -72,7 +72,7 @@ def test_the_middle_goes(max_length, expected):
 
 
 @pytest.mark.parametrize(
-    ("task", "prediction", "answers", "expected"),
+    "task, prediction, answers, expected",
     [
         # F1 of the words: case, punctuation, articles and white space aside
         ("qasper", "The cat,\n sat!", ["a cat sat down"], 0.8),  # 2 of 2, 2 of 3
@@ -110,7 +110,7 @@ def test_rouge_of_endless_sentences_is_0_as_in_the_benchmark():
 
 
 @pytest.mark.parametrize(
-    ("prediction", "answer", "classes", "expected"),
+    "prediction, answer, classes, expected",
     [
         ("Food", "Food", ["Food", "Date"], 1),
         ("Type: Food or Date", "Food", ["Food", "Date"], 1 / 2),
@@ -127,7 +127,7 @@ def test_classification(prediction, answer, classes, expected):
 
 
 @pytest.mark.parametrize(
-    ("prediction", "answer", "expected"),
+    "prediction, answer, expected",
     [
         ("\n\nreturn x\nreturn y", "return x", 1),
         ("# a\n`b`\nc // d\nreturn x", "return x", 1),
@@ -178,7 +178,7 @@ LINE = json.dumps(SAMPLE)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    "text, says",
     [
         pytest.param("\n \n", "no samples of qasper", id="only white space"),
         pytest.param(LINE + "\n" + LINE[:40], "line 2", id="torn"),

@@ -24,7 +24,7 @@ from records import ROOT
 from tests.core.huggingface.test_families import HYBRIDS
 from tests.models import byte_tokenizer, random_model
 
-MINIATURES = ROOT / "models" / "tiny" / "benchmarks" / "open_llm"
+MINIATURES = ROOT / "models/tiny/benchmarks/open_llm"
 TOKENIZER = byte_tokenizer()
 SIZES = {"truthfulqa": 4, "hellaswag": 4, "mmlu": 6, "arc_challenge": 4}
 # of MMLU, as if it had two subjects
@@ -109,7 +109,7 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
 
 
 @pytest.mark.parametrize(
-    ("architecture", "options"), [("MistralConfig", {"sliding_window": 24}), *HYBRIDS.items()]
+    "architecture, options", [("MistralConfig", {"sliding_window": 24}), *HYBRIDS.items()]
 )
 def test_log_likelihoods_are_those_of_hflm(architecture, options):
     model = random_model(architecture, **options)
@@ -196,7 +196,7 @@ def test_a_non_finite_score_names_its_document(data):
 
 
 @pytest.mark.parametrize(
-    ("name", "split", "change", "message"),
+    "name, split, change, message",
     [
         ("arc_challenge", "train", None, "train.parquet cannot be read"),
         ("hellaswag", "validation", {"endings": None}, "HellaSwag .*TypeError"),

@@ -10,17 +10,17 @@ from core.errors import NonFiniteError
 from core.extend import extend
 from eval import perplexity
 from tests.core.huggingface.test_families import HYBRIDS
-from tests.models import random_model, token_losses
+from tests.models import random_model, token_losses, tokens
 
-TOKENS = torch.randint(3, 300, (230,), generator=torch.Generator().manual_seed(1))
+(TOKENS,) = tokens(230, seed=1)
 
 
 @given(st.integers(2, 400), st.integers(2, 100), st.integers(1, 100), st.integers(0, 2))
-def test_every_token_that_something_predicts_is_scored_once(tokens, length, stride, before):
+def test_every_token_that_something_predicts_is_scored_once(count, length, stride, before):
     length = max(length, stride + max(before, 1))
-    spans = perplexity.windows(tokens, length, stride, before)
+    spans = perplexity.windows(count, length, stride, before)
     scored = [position for _, end, first in spans for position in range(first, end)]
-    assert scored == list(range(0 if before else 1, tokens))
+    assert scored == list(range(0 if before else 1, count))
     for number, (begin, end, first) in enumerate(spans):
         assert begin == number * stride
         assert before + end - begin <= length
@@ -60,9 +60,9 @@ def test_the_two_conventions_by_hand():
 def test_a_non_finite_loss_names_its_window(monkeypatch):
     monkeypatch.setattr(perplexity, "CHUNK", 16)
     model = random_model()
-    tokens = torch.full((100,), 5)
+    of_text = torch.full((100,), 5)
     with torch.no_grad():
         model.get_input_embeddings().weight[7] = float("nan")
-    tokens[72] = 7
+    of_text[72] = 7
     with pytest.raises(NonFiniteError, match="tokens 40 to 100, the loss at position"):
-        list(perplexity.window_losses(model, tokens, [(0, 60, 1), (40, 100, 60)]))
+        list(perplexity.window_losses(model, of_text, [(0, 60, 1), (40, 100, 60)]))

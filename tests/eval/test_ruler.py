@@ -13,33 +13,26 @@ import nltk
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import PreTrainedTokenizerFast
+from tokenizers import processors
+from transformers import AutoTokenizer
 from wonderwords import random_word
 
 from core.errors import InputError
 from eval import ruler
 from eval.ruler import TASKS, aggregate, samples, score
+from records import ROOT
+from tests.files import read
 from tests.processes import fork, wait
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """2048 byte pairs learned from a stretch of the essays; like LLaMA's, it puts a token before
-    every text."""
-    essays = json.loads((ruler.folder() / "data/synthetic/json/PaulGrahamEssays.json").read_text())[
-        "text"
-    ]
-    backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=2048, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
-    )
-    backend.train_from_iterator([essays[:300_000]], trainer)
-    backend.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
-    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+    """That of tiny; like LLaMA's, it puts a token before every text."""
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "models/tiny")
+    end = tokenizer.eos_token
+    template = processors.TemplateProcessing(f"{end} $A", special_tokens=[(end, 0)])
+    tokenizer.backend_tokenizer.post_processor = template
+    return tokenizer
 
 
 # one task of each script
@@ -140,11 +133,11 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
     def evaluate():
         nltk.data.path.append(str(tmp_path / "nltk"))
         sys.path.insert(0, str(ruler.folder() / "eval"))
-        sys.argv = [str(ruler.folder() / "eval" / "evaluate.py"), f"--data_dir={tmp_path}"]
+        sys.argv = [str(ruler.folder() / "eval/evaluate.py"), f"--data_dir={tmp_path}"]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
     assert wait(fork(evaluate)) == 0
-    theirs = json.loads((tmp_path / "per_sample_scores.json").read_text())
+    theirs = read(tmp_path / "per_sample_scores.json")
     for task, rows in cases.items():
         assert [100 * score(task, *row) for row in rows] == pytest.approx(theirs[task])
 
@@ -202,7 +195,7 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("task", "length"),
+    "task, length",
     [
         ("vt", 160),
         # below 500 words of the essays, the script asks for a needle in nothing

@@ -18,7 +18,7 @@ from experiments.suites.suite import Chain, Suite
 from records import ROOT
 from tests.processes import until
 
-SLURM = ROOT / "experiments" / "suites" / "slurm.sh"
+SLURM = ROOT / "experiments/suites/slurm.sh"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_each_chain_is_a_process_and_a_failure_says_where(run, tmp_path):
     with pytest.raises(InputError, match=failure):
         run(every, workers=1)
     assert (tmp_path / "4").read_text() == "done\n"  # after the failure nothing begins
-    (tmp_path / "logs" / "chain 4.ended").unlink()  # as after a kill
+    (tmp_path / "logs/chain 4.ended").unlink()  # as after a kill
     with pytest.raises(InputError, match=failure):
         run(every, workers=1)
     assert (tmp_path / "4").read_text() == "done\n" * 2  # what has not ended goes first
@@ -71,7 +71,7 @@ def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
     ):
         run = {"experiment": "passkey", "method": "yarn", "factor": 2, "options": {}, **more}
         scores = {"by_length": [], "by_depth": []}
-        file = records.RESULTS / "tiny" / "passkey" / f"{name}.json"
+        file = records.RESULTS / f"tiny/passkey/{name}.json"
         records.write(file, run, scores=scores, environment={"seconds": 3600 * hours})
     assert "2 of them took 2.0 h" in rerun.estimate(chains, suite, 2)
     assert "2 of them took 4.0 h" in rerun.estimate(chains, suite, 1)
@@ -123,7 +123,7 @@ def slurm(tmp_path):
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
 
-    program(tmp_path / "bin" / "scontrol", 'echo "$@" >> requeued')
+    program(tmp_path / "bin/scontrol", 'echo "$@" >> requeued')
     environment = {
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
         "SLURM_JOB_ID": "7",
@@ -131,7 +131,7 @@ def slurm(tmp_path):
     }
 
     def start(script, *arguments):
-        program(tmp_path / ".venv" / "bin" / "python", script)
+        program(tmp_path / ".venv/bin/python", script)
         return subprocess.Popen(["bash", SLURM, *arguments], cwd=tmp_path, env=environment)
 
     return start

@@ -59,7 +59,7 @@ def test_the_help_of_every_script_begins_with_its_text_and_needs_no_torch_nor_do
         assert rest.startswith(importlib.import_module(name).__doc__), name
 
 
-@pytest.mark.parametrize(("words", "explained"), [("--help", False), ("--help-methods", True)])
+@pytest.mark.parametrize("words, explained", [("--help", False), ("--help-methods", True)])
 def test_help_names_every_option_of_a_method_and_help_methods_explains_it(done, words, explained):
     text = done("passkey", words)
     options = {f"--{name.replace('_', '-')}" for name in rope.all_options()}
@@ -100,7 +100,7 @@ def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "name"),
+    "words, options, name",
     [
         ("dprope", {}, "DPRoPE (t = 0)"),
         ("dprope --threshold 0 --intervals 360", {}, "DPRoPE (t = 0)"),

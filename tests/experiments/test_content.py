@@ -2,7 +2,6 @@
 records are whose."""
 
 import dataclasses
-import json
 import shutil
 
 import numpy as np
@@ -20,12 +19,12 @@ from experiments.kit.model import resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import (
     PASSKEY,
-    edit,
     journal,
     journal_files,
     record,
     record_file,
 )
+from tests.files import edit, read, write
 from tests.models import checkpoint, fine_tuned
 
 LENGTH = 2048
@@ -43,7 +42,7 @@ def other_question(file):
 
 
 @pytest.mark.parametrize(
-    ("changed", "change", "part", "line"),
+    "changed, change, part, line",
     [
         (
             "data/open_llm/hellaswag/validation.parquet",
@@ -63,8 +62,8 @@ def other_question(file):
 def test_other_content_under_the_same_names_is_another_run(
     done, refusal, model, tmp_path, results, changed, change, part, line
 ):
-    write_benchmarks(tmp_path / "data" / "open_llm")
-    (tmp_path / "factors.json").write_text(json.dumps({"factors": [2.0] * 8}))
+    write_benchmarks(tmp_path / "data/open_llm")
+    write(tmp_path / "factors.json", {"factors": [2.0] * 8})
     command = [line.format(root=tmp_path), "--model", model, "--results", results]
     done(*command)
     first = record(results)
@@ -133,8 +132,8 @@ def test_what_does_not_fit_can_be_left_out(done, model, results):
 def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
     done, refusal, model, tmp_path, monkeypatch
 ):
-    assert records.OWN == records.ROOT / "build" / "own" / "results"
-    own = tmp_path / "own" / "results"
+    assert records.OWN == records.ROOT / "build/own/results"
+    own = tmp_path / "own/results"
     monkeypatch.setattr(records, "OWN", own)
     line = [PASSKEY, "--model", model]
     assert done(*line).splitlines()[-1] == str(record_file(own))
@@ -161,7 +160,7 @@ def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records
 
 
 @pytest.mark.parametrize(
-    ("folder", "more"),
+    "folder, more",
     [("base", {}), ("export", {"rms_norm_eps": 0.1})],
     ids=["as it is", "edited"],
 )
@@ -177,7 +176,7 @@ def test_an_export_of_a_base_model_is_the_row_of_its_method(
     edit(export / "config.json", **more)
     assert ("done already" in done(*line, export)) == (folder == "base")
     assert chosen(str(export))[0] == folder
-    assert (results / folder / "passkey" / "dprope_n-hat=8_s=3.json").is_file()
+    assert (results / folder / "passkey/dprope_n-hat=8_s=3.json").is_file()
 
 
 def _said(config, **other):
@@ -194,7 +193,7 @@ def _attention_factor(config):
 
 
 @pytest.mark.parametrize(
-    ("edited", "folder"),
+    "edited, folder",
     [
         (lambda config: {}, "mine"),
         (_more, "mine"),
@@ -218,23 +217,23 @@ def test_an_export_of_ones_own_model_is_a_row_beside_it_once_that_was_evaluated(
     done, model, tmp_path, monkeypatch, edited, folder
 ):
     """If it says its method, and is to the last bit what that makes of the model."""
-    results = tmp_path / "own" / "results"
+    results = tmp_path / "own/results"
     monkeypatch.setattr(records, "OWN", results)
     mine = shutil.copytree(model, tmp_path / "mine")
     done(PASSKEY, "--model", mine)
     export = extend_checkpoint(mine, tmp_path / "export", "dprope", 3, n_hat=8)
     file = export / "config.json"
-    edit(file, **edited(json.loads(file.read_text())))
+    edit(file, **edited(read(file)))
     done(PASSKEY, "--model", export)
     assert chosen(str(export), results)[0] == folder
-    alone = json.loads((results / "mine" / "passkey" / "as-it-is.json").read_text())
-    rows = [json.loads(file.read_text()) for file in (results / folder / "passkey").glob("*.json")]
+    alone = read(results / "mine/passkey/as-it-is.json")
+    rows = [read(file) for file in (results / folder / "passkey").glob("*.json")]
     assert [row["base"] == alone["base"] for row in rows] == [folder == "mine"] * len(rows)
     assert len(rows) == (2 if folder == "mine" else 1)
 
 
 @pytest.mark.parametrize(
-    ("file", "change"),
+    "file, change",
     [
         ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}),
         ("tokenizer_config.json", {"clean_up_tokenization_spaces": True}),
@@ -292,7 +291,7 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     def export(name, **said):
         stating = {"n_hat": 8, "threshold": 0, "intervals": np.int64(360)}  # two defaults
         folder = extend_checkpoint(model, tmp_path / name, "dprope", 3, **stating)
-        stated = json.loads((folder / "config.json").read_text())["rope_extension"] | said
+        stated = read(folder / "config.json")["rope_extension"] | said
         stated = {key: value for key, value in stated.items() if value is not None}
         edit(folder / "config.json", rope_extension=stated)
         return folder

@@ -13,6 +13,7 @@ from eval import longbench, open_llm, ruler
 from experiments.time_cost import TimeCost
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, record, record_file
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 LENGTH = 2048
@@ -67,19 +68,20 @@ def test_longbench_e(measure, reference, results, tmp_path):
     """The second sample's right answer is what the model will say, so that scores are neither all 0
     nor all 1."""
     count = longbench.TASKS["qasper"].max_new_tokens
-    file = tmp_path / "data" / "longbench_e" / "qasper.jsonl"
+    file = tmp_path / "data/longbench_e/qasper.jsonl"
     file.parent.mkdir(parents=True)
     rows = [
         {"_id": "0", "input": "", "context": "def f(): ", "length": 10},
         {"_id": "1", "input": "x = 1", "context": "def f(): def f(): ", "length": 4000},
     ]
-    expected = {}
-    for row, right in zip(rows, (None, True)):
-        answer = continuation(reference, longbench.prompt("qasper", row), count)
-        row |= {"answers": [answer if right else "?"], "all_classes": None}
-        score = longbench.score("qasper", answer, row["answers"], None)
-        expected[f"qasper/{row['_id']}"] = score
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = [continuation(reference, longbench.prompt("qasper", row), count) for row in rows]
+    for row, right in zip(rows, ("?", said[1])):
+        row |= {"answers": [right], "all_classes": None}
+    file.write_text("\n".join(map(json.dumps, rows)))
+    expected = {
+        f"qasper/{row['_id']}": longbench.score("qasper", answer, row["answers"], None)
+        for row, answer in zip(rows, said)
+    }
     record = measure(
         "longbench_e --tasks qasper",
         "--benchmarks",
@@ -92,7 +94,7 @@ def test_longbench_e(measure, reference, results, tmp_path):
 
 
 def test_open_llm(measure, reference, results, tmp_path):
-    data = write_benchmarks(tmp_path / "data" / "open_llm")
+    data = write_benchmarks(tmp_path / "data/open_llm")
     line = "open_llm --tasks hellaswag --limit 4"
     record = measure(line, "--benchmarks", data.parent, defaults="--shots 0")
     tasks = open_llm.load("hellaswag", data)
@@ -141,7 +143,6 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is(done, tmp_path,
     reference = random_model(**sizes)
     text = "All happy families are alike. " * 20
     (tmp_path / "book.txt").write_text(text)
-
     line = ["--model", tmp_path / "toy", "--texts", tmp_path / "book.txt", "--results", results]
     done("perplexity --tokens 401", *line)
     assert record_file(results).stem == "as-it-is"
@@ -152,5 +153,5 @@ def test_a_model_that_no_method_can_extend_is_evaluated_as_it_is(done, tmp_path,
     losses = [*token_losses(reference, ids[:400]), token_losses(reference, ids[200:])[-1]]
     (scores,) = found["scores"]["by_length"]
     assert scores["token"]["mean"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-4)
-    facts = json.loads((results / "toy" / records.MODEL).read_text())
+    facts = read(results / "toy" / records.MODEL)
     assert facts["geometry"] == {"context_length": 400}

@@ -1,9 +1,9 @@
 """The command that extends: it shows its choices, copies a checkpoint unread, and loads only what
 is none."""
 
-import json
 import re
 
+import numpy as np
 import pytest
 
 from core.disturbance import strategy_disturbance
@@ -11,6 +11,7 @@ from core.rope import RopeGeometry, scale
 from experiments.kit import loading
 from experiments.kit.loading import Source
 from experiments.kit.model import Model
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 
@@ -19,62 +20,44 @@ def model(tmp_path_factory):
     return checkpoint(tmp_path_factory.mktemp("extend") / "model", dtype="bfloat16")
 
 
-@pytest.fixture
-def loads_nothing(monkeypatch):
-    monkeypatch.setattr(Model, "load", lambda *_: pytest.fail("weights were loaded"))
-
-
-def test_it_prints_every_choice_and_exports(call, model, tmp_path, loads_nothing):
-    status, out, _ = call(
-        "extend --method dprope --model",
-        model,
-        "--factor",
-        2,
-        "--n-hat",
-        6,
-        "--output",
-        tmp_path / "out",
-    )
-    assert status == 0
+def test_it_prints_every_choice_and_exports(done, model, tmp_path, loads_nothing):
+    line = "extend --method dprope --n-hat 6 --model"
+    out = done(line, model, "--factor", 2, "--output", tmp_path / "out")
     geometry = RopeGeometry(16, 10000.0, 128)
-    interpolation, extrapolation = strategy_disturbance(geometry.inv_freq, 128, 2)
+    moved = strategy_disturbance(geometry.inv_freq, 128, 2)
     chosen = scale(geometry, "dprope", 2, n_hat=6).interpolated
     lines = out.splitlines()
     begin = lines.index("DPRoPE (n̂ = 6), s = 2") + 2
-    rows = [line.split() for line in lines[begin : begin + 8]]
-    for i, (pair, wavelength, d_i, d_e, choice) in enumerate(rows):
-        assert int(pair) == i
-        assert float(wavelength.replace(",", "")) == pytest.approx(geometry.wavelength[i], abs=0.05)
-        assert float(d_i) == pytest.approx(1e3 * interpolation[i], abs=5e-5)
-        assert float(d_e) == pytest.approx(1e3 * extrapolation[i], abs=5e-5)
-        assert choice == ("interpolate" if chosen[i] else "keep")
-    average = 1e3 * (interpolation[chosen].sum() + extrapolation[~chosen].sum()) / 8
+    *printed, choices = zip(*(line.split() for line in lines[begin : begin + 8]))
+    expected = [np.arange(8), geometry.wavelength, *(1e3 * each for each in moved)]
+    for column, values, digit in zip(printed, expected, (0, 0.05, 5e-5, 5e-5), strict=True):
+        assert [float(text.replace(",", "")) for text in column] == pytest.approx(values, abs=digit)
+    assert choices == tuple("interpolate" if each else "keep" for each in chosen)
+    average = 1e3 * np.where(chosen, *moved).mean()
     assert f"10^-3 nat): {average:.2f} (" in out
     # first what was written; how engines do without it, only where nothing was
     assert lines[0].startswith(f"written: {tmp_path / 'out'}") and "vllm serve" not in out
-    _, printed, _ = call("extend --method dprope --n-hat 6 --model", model)
+    printed = done(line, model)
     assert printed.splitlines()[0] == "DPRoPE (n̂ = 6), s = 2"
     assert f"vllm serve {model} --hf-overrides" in printed and "written" not in printed
-    assert (
-        json.loads((tmp_path / "out" / "config.json").read_text())["max_position_embeddings"] == 256
-    )
+    assert read(tmp_path / "out/config.json")["max_position_embeddings"] == 256
 
 
-def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, monkeypatch):
+def test_what_is_no_checkpoint_is_loaded_and_exported(done, model, tmp_path, monkeypatch):
     """As a GGUF file in a package is."""
     packaged = Source("model", str(model), "model.gguf")
     monkeypatch.setattr("experiments.kit.loading.find", lambda name: packaged)
     monkeypatch.setattr(Model, "config", random_model().config)
     monkeypatch.setattr(Model, "load", lambda self: random_model())
     monkeypatch.setattr(loading, "stock_tokenizer", lambda source: byte_tokenizer())
-    status, _, err = call("extend --method dprope --model", model, "--output", tmp_path / "out")
-    assert status == 0 and (tmp_path / "out" / "tokenizer.json").exists(), err
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    done("extend --method dprope --model", model, "--output", tmp_path / "out")
+    assert (tmp_path / "out/tokenizer.json").exists()
+    config = read(tmp_path / "out/config.json")
     assert config["dtype"] == "float32" and config["rope_scaling"]["rope_type"] == "longrope"
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    "line, says",
     [
         ("{model} --method pi --output {model}/out", ""),
         ("{model} --method pi --output {model}", "exists already; give a new path"),
@@ -82,20 +65,17 @@ def test_what_is_no_checkpoint_is_loaded_and_exported(call, model, tmp_path, mon
     ],
 )
 def test_options_that_do_not_fit_are_one_sentence_and_nothing_is_written(
-    call, model, tmp_path, line, says
+    refusal, model, tmp_path, line, says
 ):
-    status, _, err = call(
-        "extend", "--model", *line.format(model=model, out=tmp_path / "out").split()
-    )
-    assert status == 2 and err.startswith("error: ") and says in err and err.count("\n") == 1, err
+    line = line.format(model=model, out=tmp_path / "out")
+    assert says in refusal(f"extend --model {line}")
     assert not list(tmp_path.iterdir()) and not (model / "out").exists()
 
 
-def test_a_length_that_yarn_reaches_is_said(call, tmp_path, loads_nothing):
+def test_a_length_that_yarn_reaches_is_said(done, tmp_path, loads_nothing):
     yarn = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}
     yarn |= {"original_max_position_embeddings": 128}
     model = checkpoint(tmp_path / "model", max_position_embeddings=160, rope_parameters=yarn)
-    status, out, _ = call("extend", "--model", model, "--method", "pi")
-    assert status == 0 and {"yarn", "512"} <= set(
-        re.findall(r"\w+", re.search("^note: .*", out, re.MULTILINE)[0])
-    )
+    out = done("extend --method pi --model", model)
+    note = re.search("^note: .*", out, re.MULTILINE)[0]
+    assert {"yarn", "512"} <= {*re.findall(r"\w+", note)}

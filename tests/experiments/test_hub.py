@@ -17,7 +17,7 @@ from core.errors import InputError
 from eval import hub
 from experiments.kit.model import resolve
 from experiments.training import corpus
-from tests.experiments.written import edit
+from tests.files import edit
 from tests.models import byte_tokenizer, random_model
 from tests.standin import Hub, Repository
 
@@ -38,7 +38,7 @@ def write_pg19(folder):
         for shard in range(count):
             titles = [f"{split} book {shard} {number}" for number in range(4)]
             texts = ["" if title.endswith("0 2") else f"the text of {title}" for title in titles]
-            file = folder / "data" / f"{split}-{shard:05}-of-{count:05}-{shard:016x}.parquet"
+            file = folder / f"data/{split}-{shard:05}-of-{count:05}-{shard:016x}.parquet"
             pyarrow.parquet.write_table(
                 pyarrow.table({"short_book_title": titles, "text": texts}), file
             )
@@ -127,7 +127,7 @@ def test_what_is_not_there_is_one_sentence_with_and_without_an_output(
 
 def test_a_model_of_the_hub_is_extended(done, tmp_path):
     done("extend --method pi --model", OWN, "--output", tmp_path / "out")
-    assert (tmp_path / "out" / "model.safetensors.index.json").is_file()
+    assert (tmp_path / "out/model.safetensors.index.json").is_file()
 
 
 def test_weights_on_the_hub_that_do_not_fit_are_refused_before_any_work(served, refusal, tmp_path):

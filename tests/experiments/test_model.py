@@ -9,7 +9,7 @@ import torch
 from core import files
 from experiments.kit.loading import weights_hashes
 from experiments.kit.model import resolve
-from tests.experiments.written import edit
+from tests.files import edit
 from tests.models import checkpoint, fine_tuned
 
 

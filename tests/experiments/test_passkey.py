@@ -11,7 +11,7 @@ from tests.models import byte_tokenizer
 ENCODE = byte_tokenizer().encode
 
 
-@pytest.mark.parametrize(("length", "depth"), [(500, 0), (1000, 0.25), (4096, 1)])
+@pytest.mark.parametrize("length, depth", [(500, 0), (1000, 0.25), (4096, 1)])
 def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     sample = passkey.sample_of(ENCODE, length, depth, seed=3)
     assert sample["key"] == f"{length}/{depth:g}/3"
@@ -50,7 +50,7 @@ def test_a_grid_can_grow_without_changing_what_is_in_it():
 
 
 @pytest.mark.parametrize(
-    ("prediction", "value"),
+    "prediction, value",
     [
         (" 12345.", 1),
         (" the key 12345 or 99999", 1),

@@ -1,11 +1,11 @@
 """Suites, how a rerun measures them, and a user's own model."""
 
 import importlib
-import json
 import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +18,18 @@ from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
 from experiments.suites.suite import Suite, chains_of, n_hats
 from records import ROOT
+from tests.files import read
 from tests.models import checkpoint
 
 
-def suite_of(name, tmp_path, quick=False):
-    model = base_models.MODELS[name]
-    return Suite(name, model, tmp_path, tmp_path / "results", quick=quick)
+def suite_of(name, tmp_path):
+    return Suite(name, base_models.MODELS[name], tmp_path, tmp_path / "results")
 
 
-def of_own(tmp_path, path="/mine", factors=(2,), quick=False):
+def of_own(tmp_path, path="/mine"):
     """Of a model with L = 128."""
-    model = BaseModel("mine", path, RopeGeometry(16, 1e4, 128), factors=factors)
-    return Suite("mine", model, tmp_path, tmp_path / "results", quick=quick, own_checkpoint=path)
+    model = BaseModel("mine", path, RopeGeometry(16, 1e4, 128), factors=(2, 4))
+    return Suite("mine", model, tmp_path, tmp_path / "results", own_checkpoint=path)
 
 
 def chains(suite):
@@ -46,7 +46,7 @@ def experiment(module):
 
 
 @pytest.mark.parametrize(
-    ("option", "values"),
+    "option, values",
     [("n-hat", (48, 44, 40, 36, 32, 28)), ("intervals", (90, 180, 720))],
 )
 def test_an_ablation_is_a_part_of_the_suite_and_a_script_of_its_own(done, tmp_path, option, values):
@@ -73,14 +73,10 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
     *others, last = chains(suite)
     assert last.needs == suite.checkpoint(("clex", {}), 2, seed=0)
     assert not any(chain.needs for chain in others)
-    written_by = [
-        command for chain in others for command in chain.commands if last.needs in command
-    ]
-    assert written_by
+    assert any(last.needs in command for chain in others for command in chain.commands)
     command = ["rerun --model tiny --output", tmp_path, "--chain", len(others)]
     status, out, _ = call(*command)
-    assert status == os.EX_TEMPFAIL
-    assert "needs" in out
+    assert status == os.EX_TEMPFAIL and "needs" in out
     measured = []
     monkeypatch.setattr(rerun, "measure", lambda chain, *_, **__: measured.append(chain.name))
     Path(last.needs).mkdir(parents=True)
@@ -92,12 +88,9 @@ def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(
 @pytest.mark.parametrize("name", ["tiny", "smollm2", "llama2-13b", "own"])
 def test_every_command_of_a_suite_is_one_that_its_script_takes(tmp_path, name, quick):
     """Each distinct set of options is parsed by the script itself."""
-    if name == "own":
-        suite = of_own(tmp_path, quick=quick)
-    else:
-        suite = suite_of(name, tmp_path, quick=quick)
+    suite = of_own(tmp_path) if name == "own" else suite_of(name, tmp_path)
     kinds = {}
-    for module, *words in commands(suite):
+    for module, *words in commands(replace(suite, quick=quick)):
         kinds[module, *(word for word in words if word.startswith("--"))] = words
     assert kinds
     for (module, *_), words in kinds.items():
@@ -120,7 +113,7 @@ LENGTHS = [512, 1024, 2048, 3072, 4096]
 
 
 @pytest.mark.parametrize(
-    ("line", "model", "wanted"),
+    "line, model, wanted",
     [
         # As in the suite of tiny, which has two keys and leaves the depths to the script.
         ("passkey", "tiny", {"lengths": LENGTHS, "keys": 2, "depths": 5, "factor": 2}),
@@ -154,7 +147,7 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(
 
 
 @pytest.mark.parametrize(
-    ("program", "quick", "wanted"),
+    "program, quick, wanted",
     [
         ("perplexity", False, {"lengths": [128, 256, 512], "stride": 64, "tokens": 640}),
         ("passkey", True, {"lengths": [128, 256, 384, 512, 640], "keys": 1, "depths": 1}),
@@ -165,7 +158,7 @@ def test_a_command_of_a_suite_asks_for_the_suites_sizes(
 ):
     """One command holds for all factors of a model of one's own, and a script alone knows one."""
     path = str(checkpoint(tmp_path / "mine"))
-    suite = of_own(tmp_path, path, factors=(2, 4), quick=quick)
+    suite = replace(of_own(tmp_path, path), quick=quick)
     asking = [command for command in commands(suite) if command[0] == records.program(program)]
     for command in (asking[0], asking[-1]):  # of the first factor and the last
         check_asked(monkeypatch, command, wanted)
@@ -180,17 +173,21 @@ def test_only_the_chain_that_is_asked_for_is_listed(done, tmp_path):
     assert out in done(*command)
 
 
-@pytest.mark.parametrize("results", [None, "results"])
-def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
-    given = [f"RESULTS={results}"] if results else []
-    make = ["make", "--dry-run", "rerun", "MODEL=tiny", *given]
-    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def dry_run(*variables):
+    """What `make rerun` would run."""
+    make = ["make", "--dry-run", "rerun", *variables]
+    return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("given", [[], ["RESULTS=results"]])
+def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(given):
+    said = dry_run("MODEL=tiny", *given)
     (rendering,) = [line for line in said.splitlines() if "for what in" in line]
-    assert ("--model 'tiny'" in rendering) == bool(results)
+    assert ("--model 'tiny'" in rendering) == bool(given)
 
 
 @pytest.mark.parametrize(
-    ("model", "folder"),
+    "model, folder",
     [
         ("tiny", "rerun/tiny"),
         ("my tiny", "own"),
@@ -200,13 +197,11 @@ def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(results):
     ],
 )
 def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
-    make = ["make", "--dry-run", "rerun", f"MODEL={model}"]
-    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert f"--results 'build/{folder}/results'" in said
+    assert f"--results 'build/{folder}/results'" in dry_run(f"MODEL={model}")
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    "line, says",
     [
         ("--model smollm2 --texts empty", "no .txt or .parquet file in"),
         ("--model smollm2 --texts parts:18", "give parts:1 to parts:17"),
@@ -236,7 +231,7 @@ def test_bad_input_is_refused_before_any_work(refusal, tmp_path, monkeypatch, li
         "n_hat": {},
         "ablated": [],
     }
-    files.write_json(tmp_path / "results" / "other" / records.MODEL, measured)
+    files.write_json(tmp_path / "results/other" / records.MODEL, measured)
     assert says in refusal(f"rerun {line}", "--output", tmp_path / "output")
     assert not (tmp_path / "output").exists()
 
@@ -250,7 +245,7 @@ def test_a_listed_command_can_be_given_to_a_shell(done, tmp_path):
     assert all(str(book) in words for words in scored)
 
 
-@pytest.mark.parametrize(("more", "wanted"), [([], "plays:3"), (["--quick"], "plays:1")])
+@pytest.mark.parametrize("more, wanted", [([], "plays:3"), (["--quick"], "plays:1")])
 def test_texts_of_packages_are_handed_on_by_name(done, more, wanted):
     listed = done("rerun --model smollm2 --list --texts plays:3", *more).splitlines()
     scored = [line for line in listed if "experiments.perplexity" in line]
@@ -263,10 +258,10 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     checkpoint(tmp_path / "mine", max_position_embeddings=256)
     letters = np.random.default_rng(0).choice(list("abcdefgh "), 3000)
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "book.txt").write_text("".join(letters))
+    (tmp_path / "texts/book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MAKELEVEL", raising=False)
-    folder = tmp_path / "out-quick" / "results" / "mine"
+    folder = tmp_path / "out-quick/results/mine"
 
     def run(chains, *_):
         (chain,) = chains.values()
@@ -280,9 +275,9 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     assert out.count("skipped passkey") == 2
     assert "MODEL=mine" in out
     assert str(folder.parent) in out
-    facts = json.loads((folder / records.MODEL).read_text())
+    facts = read(folder / records.MODEL)
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256}
     assert facts["factors"] == [2]
     name = f"{rope.TIME_REFERENCE}_s=2.json"
-    assert json.loads((folder / "passkey" / name).read_text())["run"]["lengths"] == [384, 512, 640]
-    assert json.loads((folder / "perplexity" / name).read_text())["run"]["data"].keys() == {"book"}
+    assert read(folder / "passkey" / name)["run"]["lengths"] == [384, 512, 640]
+    assert read(folder / "perplexity" / name)["run"]["data"].keys() == {"book"}

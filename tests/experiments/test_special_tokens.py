@@ -1,8 +1,6 @@
 """What a model reads before a prompt: what its tokenizer sets by default, once, within the length;
 and --chat."""
 
-import json
-
 import pytest
 import torch
 from tokenizers import Tokenizer, models
@@ -14,6 +12,7 @@ from experiments.kit.loading import stock_tokenizer
 from experiments.kit.model import Model, resolve
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import journal, record
+from tests.files import read, write
 from tests.models import byte_tokenizer, checkpoint, random_model
 
 BOS = 1
@@ -39,7 +38,12 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def requests_of(done, model, results, monkeypatch):
+def here(model, results):
+    return ["--model", model, "--results", results]
+
+
+@pytest.fixture
+def requests_of(done, here, monkeypatch):
     """requests_of("passkey …", …) -> the requests that are generated from."""
 
     def run(*line):
@@ -50,7 +54,7 @@ def requests_of(done, model, results, monkeypatch):
             return [(request.key, []) for request in own]
 
         monkeypatch.setattr("eval.generation.generate", generate)
-        done(*line, "--model", model, "--results", results)
+        done(*line, *here)
         return requests
 
     return run
@@ -72,7 +76,7 @@ def test_a_prompt_begins_with_it_once_and_keeps_to_its_length(requests_of, resul
 
 
 @pytest.mark.parametrize(
-    ("line", "begun", "template"),
+    "line, begun, template",
     [
         (PASSKEY, " The pass key is", TEMPLATE),
         (PASSKEY, " The pass key is", PARTS),
@@ -87,10 +91,8 @@ def test_chat_asks_in_the_template_and_begins_the_answer(
     check_lengths(requests, results)
     for request in requests:
         head, _, tail = byte_tokenizer().decode(request.prompt).partition(" [end][assistant]")
-        assert head.startswith("<s>[user] ")
-        assert len(head) > 99
-        assert begun not in head
-        assert tail.startswith(begun)
+        assert head.startswith("<s>[user] ") and len(head) > 99
+        assert tail.startswith(begun) and begun not in head
     found = record(results)
     assert found["run"]["chat"]
     assert "chat" in found["comparable"]
@@ -102,13 +104,13 @@ CLASSES = ["Paragraph 1"]
 def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, tmp_path):
     """As its pred.py: trec, triviaqa, samsum, lcc and repobench-p are to be continued. What is cut
     begins so, too."""
-    folder = tmp_path / "data" / "longbench_e"
+    folder = tmp_path / "data/longbench_e"
     folder.mkdir(parents=True)
     for task in longbench.TASKS:
         row = {"_id": task, "input": "", "context": "words " * 400, "length": 1}
         row["answers"] = ["1"] if task == "passage_count" else CLASSES
         row["all_classes"] = CLASSES if task == "trec" else None
-        (folder / f"{task}.jsonl").write_text(json.dumps(row))
+        write(folder / f"{task}.jsonl", row)
     requests = requests_of("longbench_e --chat --window 1000 --benchmarks", folder.parent)
     plain = set()
     for request in requests:
@@ -130,16 +132,16 @@ def test_longbench_asks_in_the_template_but_for_examples_and_code(requests_of, t
     ],
 )
 def test_chat_without_a_template_that_works_is_refused(
-    model, refusal, results, monkeypatch, loads_nothing, template
+    model, refusal, here, monkeypatch, loads_nothing, template
 ):
     tokenizer = resolve(str(model)).tokenizer
     tokenizer.chat_template = template
     monkeypatch.setattr(Model, "tokenizer", tokenizer)
-    assert "chat template" in refusal(PASSKEY, "--chat", "--model", model, "--results", results)
+    assert "chat template" in refusal(PASSKEY, "--chat", *here)
 
 
 @pytest.mark.parametrize(
-    ("ends_by", "stops"),
+    "ends_by, stops",
     [("</s>", {2, 7}), ("<pad>", {0, 2, 7}), (" [end]", {2, 7})],
 )
 def test_an_answer_in_a_chat_ends_with_its_turn(requests_of, model, results, ends_by, stops):
@@ -152,7 +154,7 @@ def test_an_answer_in_a_chat_ends_with_its_turn(requests_of, model, results, end
     plain = requests_of(PASSKEY)
     stated.write_text(before)
     assert asked[0].stop == stops and plain[0].stop == {7}
-    records = [json.loads(file.read_text()) for file in results.rglob("as-it-is*.json")]
+    records = [read(file) for file in results.rglob("as-it-is*.json")]
     assert sorted(len(each["run"]["data"]["ends"]) for each in records) == [1, len(stops)]
 
 
@@ -161,7 +163,7 @@ DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
 
 
 @pytest.mark.parametrize(
-    ("template", "options", "begins", "others"),
+    "template, options, begins, others",
     [
         (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
         (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
@@ -170,7 +172,7 @@ DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
     ],
 )
 def test_the_templates_own_switches_are_given_and_stated(
-    requests_of, model, results, refusal, template, options, begins, others
+    requests_of, model, here, results, refusal, template, options, begins, others
 ):
     (model / "chat_template.jinja").write_text(template)
     (request,) = requests_of(PASSKEY, "--chat", "--chat-options", *options)
@@ -178,21 +180,21 @@ def test_the_templates_own_switches_are_given_and_stated(
     name, _, value = options[0].partition("=")
     stated = record(results)["run"]["chat_options"]
     assert stated == {name: False if value.lower() == "false" else value}
-    line = [PASSKEY, "--chat", "--model", model, "--results", results, "--chat-options"]
+    line = [PASSKEY, "--chat", *here, "--chat-options"]
     assert "--replace" in refusal(*line, *others)
     assert "'think'; it has" in refusal(*line, "think=false")
     assert "twice" in refusal(*line, *options, *others)
 
 
-def test_a_template_that_states_todays_date_says_so(call, model, results, requests_of):
+def test_a_template_that_states_todays_date_says_so(call, model, here, requests_of):
     (model / "chat_template.jinja").write_text(DATED)
     requests_of(PASSKEY, "--chat")
-    _, _, err = call(PASSKEY, "--chat", "--model", model, "--results", results)
+    _, _, err = call(PASSKEY, "--chat", *here)
     assert "--chat-options strftime_now=" in err
 
 
 @pytest.mark.parametrize(
-    ("template", "answer", "counted"),
+    "template, answer, counted",
     [
         (TEMPLATE, "<think> or 1", 1),
         (TEMPLATE, "<think> or </think> 1", None),
@@ -202,7 +204,7 @@ def test_a_template_that_states_todays_date_says_so(call, model, results, reques
     ],
 )
 def test_answers_that_never_left_their_thinking_are_counted(
-    done, model, results, monkeypatch, template, answer, counted
+    done, model, here, results, monkeypatch, template, answer, counted
 ):
     (model / "chat_template.jinja").write_text(template)
     tokens = byte_tokenizer()(answer).input_ids
@@ -211,7 +213,7 @@ def test_answers_that_never_left_their_thinking_are_counted(
         return [(request.key, tokens) for request in requests]
 
     monkeypatch.setattr("eval.generation.generate", generate)
-    out = done(PASSKEY, "--chat", "--model", model, "--results", results)
+    out = done(PASSKEY, "--chat", *here)
     assert record(results).get("thinking") == counted
     assert ("1 of 1 answers never left their thinking" in out) == bool(counted)
 
@@ -221,7 +223,7 @@ def test_answers_that_never_left_their_thinking_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("tokenizer", "before"),
+    "tokenizer, before",
     [
         (byte_tokenizer("$A </s>"), []),
         (byte_tokenizer("<s> <s> $A </s> </s>"), [BOS, BOS]),
@@ -249,7 +251,7 @@ PERPLEXITY = "perplexity --method pi --lengths 128 256 --stride 100 --tokens 600
 
 @pytest.fixture
 def book(tmp_path):
-    file = tmp_path / "books" / "book.txt"
+    file = tmp_path / "books/book.txt"
     file.parent.mkdir()
     file.write_text(" ".join(f"{WORDS}{number}" for number in range(100)))
     return file
@@ -272,21 +274,20 @@ def test_bos_is_an_option_that_the_record_states_and_follows_the_tokenizer_by_de
 ):
     plain = made(byte_tokenizer())
     llama = made(byte_tokenizer("<s> $A"))
-    found = {}
-    for name, folder, options in (
-        ("plain", plain, []),
-        ("no bos", llama, ["--no-bos"]),
-        ("bos", plain, ["--bos"]),
-        ("llama", llama, []),
+    found = []
+    for name, folder, *options in (
+        ("plain", plain),
+        ("no bos", llama, "--no-bos"),
+        ("bos", plain, "--bos"),
+        ("llama", llama),
     ):
         results = tmp_path / name / "results"
         done(PERPLEXITY, book, *options, "--model", folder, "--results", results)
-        found[name] = record(results)
-    scores = {name: each["scores"] for name, each in found.items()}
-    assert scores["plain"] == scores["no bos"] != scores["bos"] == scores["llama"]
-    stated = {name: each["run"].get("bos") for name, each in found.items()}
-    assert stated == {"plain": None, "no bos": None, "bos": True, "llama": True}
-    for each in found.values():
+        found.append(record(results))
+    without, no_bos, bos, with_bos = (each["scores"] for each in found)
+    assert without == no_bos != bos == with_bos
+    assert [each["run"].get("bos") for each in found] == [None, None, True, True]
+    for each in found:
         assert ("bos" in each["comparable"]) == ("bos" in each["run"])
 
 
@@ -325,11 +326,11 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     made, done, book, tmp_path, results, monkeypatch
 ):
     """The tokenizer puts EOS after a text, which is not trained on."""
-    read = []
+    seen = []
     forward = torch.nn.Embedding.forward
 
     def watched(self, ids):
-        read.extend(ids.tolist() if self.weight.device.type != "meta" else ())
+        seen.extend(ids.tolist() if self.weight.device.type != "meta" else ())
         return forward(self, ids)
 
     monkeypatch.setattr(torch.nn.Embedding, "forward", watched)
@@ -338,7 +339,7 @@ def test_a_text_to_train_on_begins_with_bos_and_the_tokenizer_that_was_given_sta
     done("finetune --steps 1 --batch 3 --length 512", "--model", model, *line)
     text = characters(book.read_text())
     cut = [[BOS, *text][begin : begin + 512] for begin in range(0, 3 * 512, 512)]
-    assert sorted(read) == sorted(cut)
+    assert sorted(seen) == sorted(cut)
     assert stock_tokenizer(resolve(str(tmp_path / "tuned")).source)("x").input_ids[-1] == 2
 
 
@@ -354,14 +355,14 @@ def test_ids_past_the_embedding_are_refused(
     made, refusal, book, tmp_path, results, loads_nothing, line
 ):
     """The byte tokenizer has 259 ids; the model knows 100."""
-    write_benchmarks(tmp_path / "data" / "open_llm")
+    write_benchmarks(tmp_path / "data/open_llm")
     model = made(byte_tokenizer(), vocabulary=100)
     said = refusal(line.format(root=tmp_path), "--model", model, "--results", results)
     assert "embeddings for 100 tokens" in said
 
 
 @pytest.mark.parametrize(
-    ("tokenizer", "control"),
+    "tokenizer, control",
     [
         (byte_tokenizer("<s> $A"), "</s>"),
         (resolve("smollm2", as_it_is=True).tokenizer, "<|im_start|>"),

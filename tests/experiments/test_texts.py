@@ -1,6 +1,5 @@
 """Texts as editors on Windows write them, and those that a model was trained on."""
 
-import json
 from pathlib import Path
 
 import pyarrow
@@ -16,6 +15,7 @@ from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training import corpus, state
+from tests.files import write
 from tests.models import checkpoint, fine_tuned, random_model
 
 LINES = "amber\nbirch\ncedar\n" * 200
@@ -71,7 +71,7 @@ def test_a_file_of_factors_that_read_a_text_is_known_by_any_name(refusal, tmp_pa
     book = Book("a book", LINES)
     (tmp_path / "plain.txt").write_text(LINES)
     read = {"books": [{"title": book.title, "sha256": book.sha256}]}
-    (tmp_path / name).write_text(json.dumps({"factors": [1.5] * 32, "data_facts": read}))
+    write(tmp_path / name, {"factors": [1.5] * 32, "data_facts": read})
     line = ["--file", tmp_path / name, "--texts", tmp_path / "plain.txt"]
     line += ["--results", tmp_path / "results"]
     said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
@@ -85,7 +85,7 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
     facts = fine_tuned(folder)
     facts["data_facts"]["books"] = [{"title": "a book", "sha256": Book("", LINES).sha256}]
     facts["content"] = state.content(facts)
-    (folder / "training.json").write_text(json.dumps(facts))
+    write(folder / "training.json", facts)
     (tmp_path / "plain.txt").write_text(LINES)
     line = ["--model", folder, "--texts", tmp_path / "plain.txt", "--results", tmp_path / "results"]
     for weights in (folder, folder / CLEX_FILE):
@@ -96,7 +96,7 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
 @pytest.mark.parametrize("stated", [5, None, {"books": [1]}, {"books": [{"title": "a"}]}])
 def test_a_file_of_factors_that_cannot_say_what_it_read_is_refused(refusal, tmp_path, stated):
     file = tmp_path / "factors.json"
-    file.write_text(json.dumps({"factors": [1.5] * 32, "data_facts": stated}))
+    write(file, {"factors": [1.5] * 32, "data_facts": stated})
     line = ["--file", file, "--results", tmp_path / "results"]
     said = refusal("perplexity --model tiny --method factors --lengths 1024", *line)
     assert "data_facts" in said and str(file) in said

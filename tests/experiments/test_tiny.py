@@ -9,7 +9,7 @@ from experiments import base_models
 from experiments.kit.model import resolve
 from records import ROOT
 
-DIRECTORY = ROOT / "models" / "tiny"
+DIRECTORY = ROOT / "models/tiny"
 
 
 def test_the_scale_states_its_geometry():
@@ -26,7 +26,7 @@ def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():
 
 @pytest.mark.parametrize("task", longbench.TASKS)
 def test_its_samples_fall_into_their_buckets_and_have_a_right_answer(task):
-    rows = longbench.load(task, DIRECTORY / "benchmarks" / "longbench_e")
+    rows = longbench.load(task, DIRECTORY / "benchmarks/longbench_e")
     buckets = [longbench.bucket(row["length"]) for row in rows]
     assert buckets == [name for name in longbench.BUCKETS for _ in range(3)]
     for row in rows:

@@ -1,6 +1,5 @@
 """Verification agrees with what agrees, and with nothing else."""
 
-import json
 import shutil
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 import records
 from experiments import verify as verify_module
 from tests.experiments.written import PASSKEY
+from tests.files import write
 from tests.models import checkpoint
 
 RUN = {"experiment": "copying", "method": "pi", "options": {}, "factor": 2}
@@ -28,10 +28,9 @@ def verify(call, tmp_path):
 
     def run(measured, committed=RECORD, *arguments):
         for folder, record in (("measured", measured), ("results", committed)):
-            file = tmp_path / folder / "tiny" / "copying" / "a.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
+            file = tmp_path / folder / "tiny/copying/a.json"
             record = record | {"sha256": records.content_hash(record)}
-            file.write_text(json.dumps(record))
+            write(file, record)
         return call("verify", tmp_path / "measured", "--results", tmp_path / "results", *arguments)
 
     return run
@@ -69,5 +68,5 @@ def test_what_is_measured_here_is_compared(done, refusal, tmp_path, monkeypatch)
     monkeypatch.setattr(records, "ROOT", tmp_path)  # of which the folder is a part
     results = tmp_path / "results"
     assert "has a counterpart" in refusal("verify --results", results)
-    shutil.copytree(tmp_path / "build" / "verify" / "code" / "results", results)
+    shutil.copytree(tmp_path / "build/verify/code/results", results)
     assert "all agree" in done("verify --results", results)

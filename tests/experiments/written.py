@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import records
+from tests.files import read
 
 PASSKEY = "passkey --lengths 400 --depths 2 --keys 1"  # two samples
 
@@ -17,7 +18,7 @@ def record_file(results: Path) -> Path:
 
 def record(results: Path) -> dict:
     """The content of the only record."""
-    return json.loads(record_file(results).read_text())
+    return read(record_file(results))
 
 
 def journal_files(results: Path) -> list[Path]:
@@ -42,10 +43,3 @@ def changed(usual: Iterable, more: Iterable) -> list[str]:
         else:
             values.append(word)
     return [word for option, values in options.items() for word in (option, *values)]
-
-
-def edit(file: Path, **changes) -> None:
-    """Change keys of a JSON file; None removes one."""
-    content = json.loads(file.read_text()) | changes
-    kept = {key: value for key, value in content.items() if value is not None}
-    file.write_text(json.dumps(kept))

@@ -26,7 +26,7 @@ def changed(png, by=0, rows=None):
 
 
 @pytest.mark.parametrize(
-    ("there", "stays"),
+    "there, stays",
     [
         (lambda png: changed(png, by=2), True),
         (lambda png: changed(png, by=3), False),

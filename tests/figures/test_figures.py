@@ -34,7 +34,7 @@ def test_a_committed_picture_is_what_the_records_give(tmp_path):
     name = "angle_distribution"
     pdf, png = draw.save(draw.figure(name, Results.of("llama2-7b")), tmp_path / name)
     assert b"CreationDate" not in pdf.read_bytes()
-    committed = ROOT / "figures" / "llama2-7b" / f"{name}.png"
+    committed = ROOT / f"figures/llama2-7b/{name}.png"
     assert draw.is_same(draw.pixels(png.read_bytes()), committed.read_bytes())
 
 
@@ -48,7 +48,7 @@ def test_angles_are_those_of_the_papers_pairs_under_both_strategies():
 
 
 @pytest.mark.parametrize(
-    ("build", "names"),
+    "build, names",
     [
         (disturbance.disturbance, ["DPRoPE (t = 0)", "PI", "YaRN"]),
         (disturbance.disturbance_strategies, ["interpolation", "extrapolation"]),
@@ -114,7 +114,7 @@ FIGURES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "model"), FIGURES)
+@pytest.mark.parametrize("name, model", FIGURES)
 def test_a_figure_is_understood_without_its_text(name, model):
     """It names the model, explains its marks, is readable, and has few lines to tell apart."""
     results = Results.of(model)

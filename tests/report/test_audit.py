@@ -43,7 +43,7 @@ def test_every_average_is_checked():
 
 
 @pytest.mark.parametrize(
-    ("what", "metric", "values"),
+    "what, metric, values",
     [
         # 30.12 against 28.87, 28.65 and 27.57 at 7B; 31.67 against 26.43 at 13B
         (

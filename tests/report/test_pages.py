@@ -1,6 +1,5 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
-import json
 import os
 import re
 import shutil
@@ -9,16 +8,16 @@ from urllib.parse import unquote
 
 import pytest
 
-import records
 from core.errors import InputError
 from records import RESULTS, ROOT
 from report import pages, sentences
 from tests.analysis.recorder import Recorder, score
+from tests.files import read, write_record
 
 
 def test_the_committed_pages_are_what_is_rendered():
     rendered = pages.pages(RESULTS)
-    assert rendered.keys() >= {ROOT / "README.md", RESULTS / "tiny" / "README.md"}
+    assert rendered.keys() >= {ROOT / "README.md", RESULTS / "tiny/README.md"}
     for file, text in rendered.items():
         assert file.read_text() == text, f"{file} is not what `make pages` writes"
 
@@ -34,13 +33,13 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
         recorder.add("passkey", method, {"by_length": rows, "by_depth": depths})
         recorder.add("perplexity_of_code", method, {"bits per byte": score(0.8 + share, 0.1)})
     stranger = recorder.results().folder
-    figure = stranger.parent / "figures" / "mine" / "passkey.png"
+    figure = stranger.parent / "figures/mine/passkey.png"
     figure.parent.mkdir(parents=True)
     figure.write_bytes(b"")
     written = pages.pages(stranger)
     names = [str(file.relative_to(stranger)) for file in written]
     assert names == ["mine/README.md", "claims.md", "claims.csv", "all.csv"]
-    text = written[stranger / "mine" / "README.md"]
+    text = written[stranger / "mine/README.md"]
     assert "\n# my \\| \\*model\\* \\<b\\>" in text
     assert "linear-ramp" in text.lower() and "10/10" in text
     assert "0.8 [0.7, 0.9]" in text  # a benchmark that has no table of its own
@@ -71,12 +70,12 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words", "left"), LEFT_OUT)
+@pytest.mark.parametrize("text, words, left", LEFT_OUT)
 def test_a_sentence_that_the_records_do_not_bear_out_is_refused_or_left_out_and_named(
     tmp_path, capsys, text, words, left
 ):
     page = tmp_path / "README.md"
-    templates = tmp_path / "report" / "templates"
+    templates = tmp_path / "report/templates"
     templates.mkdir(parents=True)
     (templates / "tiny.md").write_text(text)
 
@@ -102,21 +101,18 @@ def copied(tmp_path):
     """A copy of SmolLM2's records of perplexity in which YaRN loses more than DPRoPE."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
-    file = folder / "smollm2" / "perplexity" / "yarn_s=2_whole.json"
-    record = json.loads(file.read_text())
-    windows = record["scores"]["by_window"]
-    record["scores"]["by_window"] = {
-        name: [1.2 * loss, count] for name, (loss, count) in windows.items()
-    }
-    record["sha256"] = records.content_hash(record)
-    file.write_text(json.dumps(record))
+    file = folder / "smollm2/perplexity/yarn_s=2_whole.json"
+    record = read(file)
+    for window in record["scores"]["by_window"].values():
+        window[0] *= 1.2
+    write_record(file, record)
     return folder
 
 
 def test_on_a_copy_the_page_has_the_sentences_that_are_still_true(copied, capsys):
-    file = copied / "smollm2" / "README.md"
+    file = copied / "smollm2/README.md"
     text = pages.pages(copied, "smollm2")[file]
-    committed = (RESULTS / "smollm2" / "README.md").read_text()
+    committed = (RESULTS / "smollm2/README.md").read_text()
     gone = "YaRN has less perplexity than DPRoPE in each setting"
     kept = "DPRoPE at t = 0 has more perplexity than at the paper's n̂"
     assert gone in committed and gone not in text and gone in capsys.readouterr().err
@@ -127,7 +123,7 @@ def test_on_a_copy_the_page_has_the_sentences_that_are_still_true(copied, capsys
 
 
 def test_where_runs_are_missing_the_page_has_no_words_of_the_committed_ones(copied, capsys):
-    (copied / "smollm2" / "perplexity" / "yarn_s=2_whole.json").unlink()
-    text = pages.pages(copied, "smollm2")[copied / "smollm2" / "README.md"]
+    (copied / "smollm2/perplexity/yarn_s=2_whole.json").unlink()
+    text = pages.pages(copied, "smollm2")[copied / "smollm2/README.md"]
     assert "from report/templates/model.md" in text
     assert not capsys.readouterr().err

@@ -9,9 +9,10 @@ import pytest
 
 from analysis import results
 from records import MODEL, RESULTS
+from tests.files import read
 
 FILES = [file for file in sorted(RESULTS.rglob("*.json")) if file.name != MODEL]
-RECORDS = {file: json.loads(file.read_text(encoding="utf-8")) for file in FILES}
+RECORDS = {file: read(file) for file in FILES}
 ALL = [(measured.name, name) for measured in results.every() for name in measured.experiments()]
 
 

@@ -2,7 +2,6 @@
 is never drawn as another number."""
 
 import contextlib
-import json
 
 import pytest
 
@@ -14,6 +13,7 @@ from records import MODEL, RESULTS
 from report import all_results
 from tables.kit.draw import table
 from tests.changes import changes
+from tests.files import read, write
 from tests.results.test_records import RECORDS
 
 # One record of each experiment of a model, which is enough for its table.
@@ -39,16 +39,11 @@ def shown(folder, experiment):
     return lines, str(drawn)
 
 
-def write(file, content):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(content))
-
-
 @pytest.mark.parametrize("experiment", SAMPLES)
 def test_a_record_that_was_changed_is_refused(tmp_path, experiment):
     """Where a value is of another type, by its key."""
     committed = SAMPLES[experiment]
-    facts = json.loads((RESULTS / committed.relative_to(RESULTS).parts[0] / MODEL).read_text())
+    facts = read(RESULTS / committed.relative_to(RESULTS).parts[0] / MODEL)
     write(tmp_path / "mine" / MODEL, facts)
     file = records.folder(tmp_path, "mine", experiment) / committed.name
     write(file, RECORDS[committed])
@@ -63,7 +58,7 @@ def test_a_record_that_was_changed_is_refused(tmp_path, experiment):
 
 
 def test_a_models_facts_of_another_type_are_refused(tmp_path):
-    facts = json.loads((RESULTS / "tiny" / MODEL).read_text())
+    facts = read(RESULTS / "tiny" / MODEL)
     write(tmp_path / "mine" / MODEL, facts | {"n_hat": {"twice": 40}})
     assert "n_hat" in shown(tmp_path, "disturbance")
     for at, kind, other in changes(facts):

@@ -11,7 +11,7 @@ def score(low, high):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
+    "low, high, words",
     [
         (-0.03, -0.001, decision.BETTER),
         (0.010, 0.030, decision.WORSE),
@@ -30,7 +30,7 @@ def test_each_interval_of_loss_has_one_outcome(low, high, words):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "words"),
+    "low, high, words",
     [
         (-2.0, -0.1, "DPRoPE retrieves better"),
         (0.5, 2.0, "YaRN retrieves better"),

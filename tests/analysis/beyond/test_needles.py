@@ -39,32 +39,27 @@ def rows(recorder):
 
 
 def test_means_gaps_and_counts_are_those_of_pandas_and_scipy(recorder):
-    tables = {}
+    nats = {}
     for seed, method in enumerate(("yarn", "pi")):
-        nats, found = drawn(seed)
-        recorder.add("needles", method, **record(nats, found))
-        frame = pd.DataFrame(nats)
-        tables[method] = {"beyond L": frame[:2].mean(), "within L": frame[2:].mean()}
-        tables[method]["found"] = pd.DataFrame(found)
+        of_books, found = drawn(seed)
+        recorder.add("needles", method, **record(of_books, found))
+        nats[method] = pd.DataFrame(of_books)
     of = rows(recorder)
-    for where in ("beyond L", "within L"):
+    apart = nats["pi"] - nats["yarn"]
+    beyond, within = apart[:2].mean(), apart[2:].mean()
+    gaps = {"beyond L": beyond, "within L": within, "beyond minus within": beyond - within}
+    for where, values in gaps.items():
         gap = needles.gap(of["PI"], of["YaRN"], where)
-        apart = tables["pi"][where] - tables["yarn"][where]
-        interval = stats.ttest_1samp(apart, 0).confidence_interval()
-        assert gap.mean == pytest.approx(apart.mean())
-        assert (gap.low, gap.high) == pytest.approx(tuple(interval))
-        assert needles.level(of["PI"], where).mean == pytest.approx(tables["pi"][where].mean())
-    change = needles.gap(of["PI"], of["YaRN"], "beyond minus within").mean
-    assert change == pytest.approx(
-        needles.gap(of["PI"], of["YaRN"], "beyond L").mean
-        - needles.gap(of["PI"], of["YaRN"], "within L").mean
-    )
-    found = tables["pi"]["found"]
-    assert needles.found(of["PI"], "beyond L") == (found[:2].to_numpy().sum(), 12)
-    assert needles.found(of["PI"], "within L") == (found[2:].to_numpy().sum(), 12)
+        expected = (values.mean(), *stats.ttest_1samp(values, 0).confidence_interval())
+        assert (gap.mean, gap.low, gap.high) == pytest.approx(expected)
+    for where, side in (("beyond L", slice(2)), ("within L", slice(2, 4))):
+        mean = nats["pi"][side].to_numpy().mean()
+        assert needles.level(of["PI"], where).mean == pytest.approx(mean)
+        count = pd.DataFrame(found)[side].to_numpy().sum()
+        assert needles.found(of["PI"], where) == (count, 12)
     run = of["PI"].first
     assert needles.distances(run).tolist() == [12000, 9000, 5000, 1000]
-    assert needles.by_distance(run) == pytest.approx(pd.DataFrame(drawn(1)[0]).mean(axis=1))
+    assert needles.by_distance(run) == pytest.approx(nats["pi"].mean(axis=1))
 
 
 def test_parts_of_a_book_are_one_book(recorder):

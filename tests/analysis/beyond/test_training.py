@@ -11,8 +11,16 @@ from core.errors import InputError
 RUN = {"factor": 2, "options": {}, "seed": 0, "length": 16384, "batch": 1, "steps": 2}
 
 
+def record(method, losses, data_facts, **run):
+    return {
+        "run": {"method": method} | run,
+        "scores": {"losses": losses},
+        "data_facts": data_facts,
+    }
+
+
 @pytest.mark.parametrize(
-    ("change", "says"),
+    "change, says",
     [
         ({}, None),
         ({"losses": [3.0, float("nan")]}, "it holds NaN"),
@@ -26,16 +34,11 @@ RUN = {"factor": 2, "options": {}, "seed": 0, "length": 16384, "batch": 1, "step
     ],
 )
 def test_only_whole_records_of_the_same_sequences_are_compared(recorder, change, says):
-    data = {"data_facts": {"sha256": "a"}}
-    recorder.records["finetune/yarn.json"] = {
-        "run": {"method": "yarn"} | RUN,
-        "scores": {"losses": [3, 2.5]},
-    } | data
-    losses = change.get("losses", [3.5, 2.75])
-    recorder.records["finetune/pi.json"] = {
-        "run": {"method": "pi"} | RUN | {name: change[name] for name in RUN.keys() & change.keys()},
-        "scores": {"losses": losses},
-    } | {"data_facts": change.get("data_facts", data["data_facts"])}
+    usual = RUN | {"data_facts": {"sha256": "a"}}
+    recorder.records = {
+        "finetune/yarn.json": record("yarn", **usual, losses=[3, 2.5]),
+        "finetune/pi.json": record("pi", **usual | {"losses": [3.5, 2.75]} | change),
+    }
     refused = says and says != "no gap"
     with pytest.raises(InputError, match=says) if refused else contextlib.nullcontext():
         found = training.gaps(recorder.results())
@@ -50,7 +53,7 @@ def test_quarters_by_hand():
     )
 
 
-@pytest.mark.parametrize(("last", "closing"), [([0.0, 0.2], True), ([0.0, 1.0], False)])
+@pytest.mark.parametrize("last, closing", [([0.0, 0.2], True), ([0.0, 1.0], False)])
 def test_a_gap_still_closes_if_its_last_quarter_is_clearly_below_the_third(last, closing):
     assert training.still_closing(np.array([4, 2, 3, 1, 1, 1, *last])) == closing
 

@@ -12,18 +12,20 @@ PAPERS = {"n_hat": 40}  # DPRoPE's options at s = 2 in the paper's experiments, 
 class Claimed(Recorder):
     """A recorder whose model has the paper's n̂."""
 
-    def ruler(self, method, lengths, width=1.0, **more):
-        """A record of these mean scores by length in tokens, of one task."""
-        scores = {str(length): score(mean, width) for length, mean in lengths.items()}
-        average = score(sum(lengths.values()) / len(lengths), width)
-        tasks = {length: {"niah": of_length} for length, of_length in scores.items()}
-        self.add(
-            "ruler",
-            method,
-            {"lengths": scores, "average": average, "tasks": tasks},
-            tasks=["niah"],
-            **more,
-        )
+    def ruler(self, method, mean, width=1.0, **more):
+        """A record of this mean score at two lengths, of one task."""
+        scored = score(mean, width)
+        lengths = dict.fromkeys(("1024", "2048"), scored)
+        tasks = {length: {"niah": scored} for length in lengths}
+        scores = {"lengths": lengths, "average": scored, "tasks": tasks}
+        self.add("ruler", method, scores, tasks=["niah"], **more)
+
+    def short_text(self, experiment, method, average, **more):
+        """A record of Open LLM or of LongBench-E with this average."""
+        scores = {"tasks": {"average": average}}
+        if experiment == "longbench_e":
+            scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
+        self.add(experiment, method, scores, **more)
 
     def losses(self, method, within, beyond, **more):
         """A record of losses by position on books: one number a book, within L and beyond it."""

@@ -1,7 +1,5 @@
 """Each claim comes out every way that it can, on records in memory."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,6 +12,7 @@ from analysis.scores import Score
 from records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
 from tests.analysis.recorder import score
+from tests.files import read
 
 HOLDS = REPRODUCED
 FAILS = CONTRADICTED
@@ -27,17 +26,17 @@ def options(method):
 # The disturbance
 
 
-@pytest.mark.parametrize(("off", "verdict"), [(1.004, EXACT), (1.02, FAILS)])
+@pytest.mark.parametrize("off, verdict", [(1.004, EXACT), (1.02, FAILS)])
 def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, off, verdict):
     monkeypatch.setattr(published, "disturbance", lambda: {("pi", 2.0): 24.08 * off})
     assert claimed.outcome("table_3") == (NONE, [])  # of another geometry
-    claimed.facts = json.loads((RESULTS / "llama2-7b" / "model.json").read_text())
+    claimed.facts = read(RESULTS / "llama2-7b/model.json")
     assert claimed.outcome("table_3")[0] == verdict
 
 
 @pytest.mark.parametrize("model", ["llama2-7b", "tiny"])
 def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
-    claimed.facts = json.loads((RESULTS / model / "model.json").read_text())
+    claimed.facts = read(RESULTS / model / "model.json")
     rivals = [
         (dict(each.beside).keys(), each.verdict) for each in claimed.statements("least_disturbance")
     ]
@@ -45,7 +44,7 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
 
 
 @pytest.mark.parametrize(
-    ("pi", "books", "verdict"), [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
+    "pi, books, verdict", [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
 @pytest.mark.parametrize("by", ["losses", "keys"])
 def test_less_disturbance_has_less_loss_and_finds_more_beyond_l(claimed, pi, books, verdict, by):
@@ -95,29 +94,27 @@ def over_books(values):
 # Against the paper's rivals
 
 
-@pytest.mark.parametrize(
-    ("ours", "width", "verdict"), [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)]
-)
+@pytest.mark.parametrize("ours, width, verdict", [(60, 1, HOLDS), (52, 5, OPEN), (47, 1, FAILS)])
 def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, ours, width, verdict):
     rivals = {"pi": 45, "yarn": 50, "clex": 40}
     for method, mean in {**rivals, "dprope": ours, "original": 99, "ntk": 99}.items():
-        claimed.ruler(method, {1024: mean, 2048: mean}, width, options=options(method))
+        claimed.ruler(method, mean, width, options=options(method))
     for setting in ({}, {"n_hat": 28}):
-        claimed.ruler("dprope", {1024: 99, 2048: 99}, options=setting)
+        claimed.ruler("dprope", 99, options=setting)
     gaps = claimed.statements("ruler")
     assert [each.number.mean for each in gaps] == [ours - mean for mean in rivals.values()]
     assert claimed.outcome("ruler")[0] == verdict
 
 
 def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(claimed):
-    claimed.ruler("pi", {1024: 0, 2048: 0})
-    claimed.ruler("dprope", {1024: 99, 2048: 99}, options=PAPERS)
+    claimed.ruler("pi", 0)
+    claimed.ruler("dprope", 99, options=PAPERS)
     for seed, base in enumerate(
         (10, 30, 50)
     ):  # seeds differ much, the methods within a seed little
-        claimed.ruler("pi", {1024: base, 2048: base}, seed=seed)
+        claimed.ruler("pi", base, seed=seed)
         ours = base + 2 + seed / 10
-        claimed.ruler("dprope", {1024: ours, 2048: ours}, options=PAPERS, seed=seed)
+        claimed.ruler("dprope", ours, options=PAPERS, seed=seed)
     (gap,) = claimed.statements("ruler")
     assert gap.measured_on.startswith("fine-tuned, 3 seeds") and gap.verdict == HOLDS
     number = gap.number  # Student's: 4.303 · 0.1 / √3
@@ -125,7 +122,7 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(cl
     assert dict(gap.remarks)["by seed"] == "+2.00, +2.10, +2.20"
 
 
-@pytest.mark.parametrize(("rival", "verdict"), [(2.0, FAILS), (4.0, HOLDS)])
+@pytest.mark.parametrize("rival, verdict", [(2.0, FAILS), (4.0, HOLDS)])
 def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
     noise = [0.01 * i for i in range(8)]
     claimed.losses("yarn", noise, [rival + each for each in noise])
@@ -141,15 +138,7 @@ def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
 @pytest.mark.parametrize("experiment", ["open_llm", "longbench_e"])
 def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(claimed, experiment):
     for method, mean in (("original", 50.0), ("yarn", 40.0), ("dprope", 50.1)):
-        average = score(mean, 0.01)
-        more = {"options": options(method)}
-        scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
-        claimed.add(
-            experiment,
-            method,
-            scores if experiment == "longbench_e" else {"tasks": {"average": average}},
-            **more,
-        )
+        claimed.short_text(experiment, method, score(mean, 0.01), options=options(method))
     gaps = claimed.statements(experiment)
     assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
     for record in claimed.records.values():
@@ -158,8 +147,8 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
 
 
 def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed):
-    claimed.ruler("yarn", {1024: 50, 2048: 50})
-    claimed.ruler("dprope", {1024: 60, 2048: 60}, options=PAPERS)
+    claimed.ruler("yarn", 50)
+    claimed.ruler("dprope", 60, options=PAPERS)
     decided = {
         name: {claim.key for claim in CLAIMS if claim.statements(claimed.results(name))}
         for name in ("mine", TEST_BED)
@@ -167,9 +156,7 @@ def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed)
     assert decided == {"mine": {"least_disturbance", "ruler"}, TEST_BED: {"least_disturbance"}}
 
 
-@pytest.mark.parametrize(
-    ("relative", "width", "verdict"), [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)]
-)
+@pytest.mark.parametrize("relative, width, verdict", [(1.001, 0.02, CERTAIN), (1.03, 0.01, FAILS)])
 def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, verdict):
     rows = [
         {"method": method, "options": {}, "phase": "train", "again": False, "rounds": 100}
@@ -210,7 +197,7 @@ BS = (90, 720)  # beside 360
 
 
 @pytest.mark.parametrize(
-    ("key", "values", "means", "width", "verdicts"),
+    "key, values, means, width, verdicts",
     [
         ("n_hat_open_llm", N_HATS, (50.0, 50.1, 0, 99), 0.01, [HOLDS, HOLDS]),
         ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),
@@ -225,17 +212,13 @@ BS = (90, 720)  # beside 360
 def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
     claimed, key, values, means, width, verdicts
 ):
-    option, experiment = ("n_hat", key[6:]) if key.startswith("n_hat") else ("intervals", key[10:])
-    reference = ({"n_hat": 48} if option == "n_hat" else {}, 50)
-    for setting, mean in (
-        reference,
-        *(({option: value}, mean) for value, mean in zip(values, means)),
-    ):
-        scores = {"tasks": {"average": score(mean, width)}}
-        if experiment == "longbench_e":
-            scores = {"buckets": {}, "averages": {"Avg.": score(mean, width)}, "tasks": {}}
-        claimed.add(experiment, "dprope", scores, options=setting)
-    claimed.add(experiment, "dprope", scores, options={option: values[0]}, seed=0)
+    option = "n_hat" if key.startswith("n_hat") else "intervals"
+    experiment = key.removeprefix(f"{option}_")
+    settings = [{option: value} for value in values]
+    reference = {"n_hat": 48} if option == "n_hat" else {}
+    for setting, mean in zip([reference, *settings], (50, *means)):
+        claimed.short_text(experiment, "dprope", score(mean, width), options=setting)
+    claimed.short_text(experiment, "dprope", score(mean, width), options=settings[0], seed=0)
     assert claimed.outcome(key)[1] == [
         (mean - 50, verdict) for mean, verdict in zip(means, verdicts)
     ]
@@ -245,7 +228,7 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    "verdicts, expected",
     [
         ([], NONE),
         ([NONE, NONE], NONE),
@@ -286,7 +269,7 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
 
 
 @pytest.mark.parametrize(
-    ("share", "asked", "near", "verdict"),
+    "share, asked, near, verdict",
     [
         (1.0, 1000, 1.0, HOLDS),
         (29 / 30, 30, 1.0, OPEN),
@@ -297,20 +280,15 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
 def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, verdict):
     """Not tested where the unextended model misses keys within L."""
     settings = (
-        ("dprope", PAPERS, share),
-        ("dprope", {"n_hat": 2}, 0.0),
-        ("yarn", {}, 0.8),
-        ("original", {}, 0.0),
+        ("dprope", PAPERS, 1.0, share),
+        ("dprope", {"n_hat": 2}, 1.0, 0.0),
+        ("yarn", {}, 1.0, 0.8),
+        ("original", {}, near, 0.0),
     )
-    for method, setting, far in settings:
-        lengths = {
-            8192: near if method == "original" else 1.0,
-            16384: far,
-            32768: 0.0,
-        }  # the last is beyond L'
+    for method, setting, *shares in settings:
         rows = [
             {"length": length, "n": asked, "low": 0, "high": 1, "mean": mean}
-            for length, mean in lengths.items()
+            for length, mean in zip((8192, 16384, 32768), (*shares, 0.0))  # the last is beyond L'
         ]
         claimed.add("passkey", method, {"by_length": rows}, options=setting)
     (keys,) = claimed.statements("passkey")

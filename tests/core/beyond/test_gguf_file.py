@@ -69,7 +69,7 @@ def contents(file):
     return fields, tensors
 
 
-@pytest.mark.parametrize(("method", "alignment"), [(rope.BASELINE, None), (rope.PROPOSED, 64)])
+@pytest.mark.parametrize("method, alignment", [(rope.BASELINE, None), (rope.PROPOSED, 64)])
 def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
     source = write(tmp_path / "a.gguf", alignment=alignment)
     fields, tensors = contents(source)
@@ -94,7 +94,7 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "options", "method", "says"),
+    "architecture, options, method, says",
     [
         (
             "llama",
@@ -123,7 +123,7 @@ def test_what_llama_cpp_cannot_apply_is_refused(tmp_path, architecture, options,
 
 
 @pytest.mark.parametrize(
-    ("method", "options", "says"),
+    "method, options, says",
     [
         (rope.TIME_REFERENCE, {}, {"type": "linear", "factor": 2}),
         (  # llama.cpp multiplies by YaRN's own attention factor
@@ -153,7 +153,7 @@ def test_methods_that_llama_cpp_knows_are_said_by_its_own_keys(tmp_path, method,
 
 
 @pytest.mark.parametrize(
-    ("architecture", "method", "advised"),
+    "architecture, method, advised",
     [
         ("Llama", rope.PROPOSED, True),
         ("Phi3", rope.BASELINE, True),

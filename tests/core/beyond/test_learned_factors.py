@@ -1,8 +1,6 @@
 """A learned embedding computes what a stock one does, to the bit; its gradients are those of finite
 differences."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,8 @@ from core.beyond.learned_factors import Factors, learning
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from core.rope import BASELINE, scale
-from tests.models import random_model
+from tests.files import write
+from tests.models import random_model, tokens
 
 ARCHITECTURES = {
     "GPTNeoXConfig": {},  # rotates a part of each head
@@ -20,10 +19,6 @@ ARCHITECTURES = {
     # scaled before
     "Qwen2Config": {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0}},
 }
-
-
-def tokens(length=200):
-    return torch.randint(3, 300, (1, length), generator=torch.Generator().manual_seed(0))
 
 
 def moved(geometry):
@@ -36,7 +31,7 @@ def moved(geometry):
 
 
 def logits(model):
-    return model(tokens(), use_cache=False).logits
+    return model(tokens(200), use_cache=False).logits
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -50,7 +45,7 @@ def test_what_is_learned_is_what_a_file_of_factors_computes(architecture, tmp_pa
     assert not any(each.requires_grad for each in model.parameters())
     values, attention_factor = factors.values
     file = tmp_path / "f.json"
-    file.write_text(json.dumps({"factors": values, "attention_factor": attention_factor}))
+    write(file, {"factors": values, "attention_factor": attention_factor})
     assert torch.equal(learned, logits(extend(model, "factors", 2, file=file)))
     # The values say all: a copy of float64 would be another number.
     assert [float(np.float32(value)) for value in values] == values

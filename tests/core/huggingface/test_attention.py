@@ -27,7 +27,7 @@ def window(count, tokens, width=5):
 
 
 @pytest.mark.parametrize(
-    ("count", "tokens", "masked"), [(40, 40, False), (40, 40, True), (23, 60, True), (1, 60, True)]
+    "count, tokens, masked", [(40, 40, False), (40, 40, True), (23, 60, True), (1, 60, True)]
 )
 def test_it_is_the_attention_of_plain_products(monkeypatch, count, tokens, masked):
     monkeypatch.setattr(attention, "QUERIES", 8)

@@ -27,7 +27,7 @@ model-index:
 @pytest.fixture
 def source(tmp_path):
     """As the hub's cache has it."""
-    folder = checkpoint(tmp_path / "models--someone--base" / "snapshots" / ("1" * 40))
+    folder = checkpoint(tmp_path / "models--someone--base/snapshots" / ("1" * 40))
     (folder / FILE).write_text(THEIRS)
     return folder
 

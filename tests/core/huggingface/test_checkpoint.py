@@ -49,6 +49,11 @@ def edit(directory, name="config.json", **changes):
     (directory / name).write_text(json.dumps(content | changes))
 
 
+def longer(source, method=rope.PROPOSED):
+    """Extended by s = 2 into the folder beside it."""
+    return extend_checkpoint(source, source.parent / "extended", method, 2)
+
+
 def saved(directory, architecture, **options):
     random_model(architecture, **options).save_pretrained(directory)
     return directory
@@ -68,7 +73,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def extended(whole):
-    return extend_checkpoint(whole, whole.parent / "extended", rope.BASELINE, 2)
+    return longer(whole, rope.BASELINE)
 
 
 @pytest.fixture
@@ -94,10 +99,10 @@ def test_all_but_the_configuration_comes_along_byte_for_byte(whole, extended):
     assert sorted(os.listdir(whole.parent)) == ["extended", "source"]
 
 
-def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path):
+def test_lengths_and_the_tokenizers_class_are_what_readers_need(source):
     edit(source, "tokenizer_config.json", extra_special_tokens=["<mine>"])
     edit(source, max_sequence_length=128, max_seq_len=127, max_length=20)  # a lesser one was chosen
-    extended = extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+    extended = longer(source)
     generation = read(extended, "generation_config.json")
     assert generation.items() >= {"max_length": 256, "temperature": 0.5}.items()
     tokenizer = read(extended, "tokenizer_config.json")
@@ -113,9 +118,9 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source, tmp_path
 
 
 def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
-    snapshot = tmp_path / "hub" / "snapshots" / "1"
+    snapshot = tmp_path / "hub/snapshots/1"
     snapshot.mkdir(parents=True)
-    source = source.rename(tmp_path / "hub" / "blobs")
+    source = source.rename(tmp_path / "hub/blobs")
     for file in source.iterdir():
         (snapshot / file.name).symlink_to(Path("../../blobs") / file.name)
     extended = extend_checkpoint(snapshot, tmp_path / "extended", rope.PROPOSED, 2)
@@ -125,15 +130,15 @@ def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
 
 def test_a_link_to_the_blobs_of_a_cache_is_followed_in_its_snapshots_alone(source, tmp_path):
     (tmp_path / "blobs").mkdir()
-    (tmp_path / "blobs" / "notice").write_text("a secret")
+    (tmp_path / "blobs/notice").write_text("a secret")
     (tmp_path / "mine").mkdir()
-    source = source.rename(tmp_path / "mine" / "source")
+    source = source.rename(tmp_path / "mine/source")
     (source / "NOTICE").symlink_to("../../blobs/notice")
     with pytest.raises(InputError, match="outside the checkpoint"):
-        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+        longer(source)
 
 
-def test_shards_in_folders_come_along(source, whole, tmp_path):
+def test_shards_in_folders_come_along(source, whole):
     names = ("a/m.safetensors", "b/m.safetensors")
     weights = read(source, INDEX)["weight_map"]
     for shard, name in zip(SHARDS, names):
@@ -141,7 +146,7 @@ def test_shards_in_folders_come_along(source, whole, tmp_path):
         (source / shard).rename(source / name)
     moved = dict(zip(SHARDS, names))
     edit(source, INDEX, weight_map={key: moved[shard] for key, shard in weights.items()})
-    extended = extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+    extended = longer(source)
     for shard, name in zip(SHARDS, names):
         assert (extended / name).read_bytes() == (whole / shard).read_bytes()
     loaded = AutoModelForCausalLM.from_pretrained(extended).state_dict()
@@ -166,7 +171,7 @@ def test_a_file_that_is_named_as_weights_lies_below_the_checkpoint(source, tmp_p
     name = name.format(tmp=tmp_path)
     edit(source, INDEX, weight_map=read(source, INDEX)["weight_map"] | {"more": name})
     with pytest.raises(InputError, match=INDEX) as error:
-        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+        longer(source)
     assert len(str(error.value)) < 1000 and not (tmp_path / "extended").exists()
 
 
@@ -214,13 +219,13 @@ OTHERS = (
 )
 
 
-def test_what_no_loader_needs_is_left_out_and_said(source, extended, tmp_path):
+def test_what_no_loader_needs_is_left_out_and_said(source, extended):
     for name in OTHERS:
         (source / name).parent.mkdir(exist_ok=True)
         (source / name).write_text("secret")
     edit(source, auto_map={"AutoModelForCausalLM": "tool.Own"})
     with pytest.warns(UserWarning) as warned:
-        target = extend_checkpoint(source, tmp_path / "extended", rope.BASELINE, 2)
+        target = longer(source, rope.BASELINE)
     said = " ".join(str(warning.message) for warning in warned)
     assert (
         all(name.split("/")[0] in said for name in OTHERS if name[0] != ".") and "auto_map" in said
@@ -230,37 +235,33 @@ def test_what_no_loader_needs_is_left_out_and_said(source, extended, tmp_path):
     }
 
 
-def alone(name, content):
-    """A checkpoint whose weights are one file."""
-
-    def change(source):
-        for file in (INDEX, *SHARDS):
-            (source / file).unlink()
-        (source / name).parent.mkdir(exist_ok=True)
-        if isinstance(content, bytes):
-            (source / name).write_bytes(content)
-        else:
-            content(source / name)
-
-    return change
-
-
-def wrapped(source):
-    """A tensor under the name that an adapter gives it."""
-    tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
-    renamed = {name.replace("q_proj", "q_proj.base_layer"): tensors[name] for name in tensors}
-    alone("model.safetensors", lambda file: save_file(renamed, file))(source)
-
-
-def rewritten(change):
+def rewritten(change, name="model.safetensors", save=save_file):
     """The same weights in one file but for what changes."""
 
-    def written(source):
-        tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
+    def write(source):
+        tensors = {}
+        for shard in SHARDS:
+            tensors |= load_file(source / shard)
+        for file in (INDEX, *SHARDS):
+            (source / file).unlink()
         change(tensors)
-        alone("model.safetensors", lambda file: save_file(tensors, file))(source)
+        save(tensors, source / name)
 
-    return written
+    return write
+
+
+def pickled(change):
+    return rewritten(change, "pytorch_model.bin", torch.save)
+
+
+def unchanged(tensors):
+    pass
+
+
+def wrapped(tensors):
+    """A tensor has the name that an adapter gives it."""
+    for name in [name for name in tensors if "q_proj" in name]:
+        tensors[name.replace("q_proj", "q_proj.base_layer")] = tensors.pop(name)
 
 
 def with_biases(tensors):
@@ -272,32 +273,27 @@ def tied(source):
     edit(source, tie_word_embeddings=True)
 
 
-def pickled_with_a_bias(source):
-    tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
-    with_biases(tensors)
-    alone("pytorch_model.bin", lambda file: torch.save(tensors, file))(source)
-
-
 def tied_and_pickled(source):
     tied(source)
-    tensors = load_file(source / SHARDS[0]) | load_file(source / SHARDS[1])
-    alone("pytorch_model.bin", lambda file: torch.save(tensors, file))(source)
+    pickled(unchanged)(source)
+
+
+def a_pointer(source):
+    pickled(unchanged)(source)
+    (source / "pytorch_model.bin").write_bytes(POINTER)
+
+
+def cut_pickle(source):
+    pickled(unchanged)(source)
+    file = source / "pytorch_model.bin"
+    os.truncate(file, file.stat().st_size - 100)
 
 
 def moved(source):
     """An index that names a tensor in the other file."""
     weights = read(source, INDEX)["weight_map"]
-    edit(
-        source,
-        INDEX,
-        weight_map=weights
-        | {"model.norm.weight": SHARDS[weights["model.norm.weight"] == SHARDS[0]]},
-    )
-
-
-def pickled(file):
-    torch.save({"a": torch.zeros(1000)}, file)
-    file.write_bytes(file.read_bytes()[:-100])
+    other = SHARDS[weights["model.norm.weight"] == SHARDS[0]]
+    edit(source, INDEX, weight_map=weights | {"model.norm.weight": other})
 
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 13476851901\n"
@@ -322,11 +318,11 @@ BAD = {
         lambda source: edit(source, "adapter_config.json", peft_type="LORA"),
         "holds an adapter",
     ),
-    "a pointer": (alone("pytorch_model.bin", POINTER), "git lfs pull"),
-    "a cut pickle": (alone("pytorch_model.bin", pickled), "cannot read .*pytorch_model.bin"),
+    "a pointer": (a_pointer, "git lfs pull"),
+    "a cut pickle": (cut_pickle, "cannot read .*pytorch_model.bin"),
     "no tensor": (rewritten(lambda tensors: tensors.clear()), "missing"),
     "LoRA inside": (
-        wrapped,
+        rewritten(wrapped),
         "1 missing, for example model.layers.0.self_attn.q_proj.weight",
     ),
     "another size": (lambda source: edit(source, intermediate_size=80), "3 mismatched"),
@@ -334,7 +330,7 @@ BAD = {
         rewritten(with_biases),
         "1 unexpected, for example .*q_proj.bias",
     ),
-    "the same, pickled": (pickled_with_a_bias, "1 unexpected, for example .*q_proj.bias"),
+    "the same, pickled": (pickled(with_biases), "1 unexpected, for example .*q_proj.bias"),
     "no head": (rewritten(lambda tensors: tensors.pop("lm_head.weight")), "missing.*lm_head"),
     "a composite model without a head": (
         lambda source: edit(source, model_type="llava", architectures=["LlavaModel"]),
@@ -351,33 +347,33 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
     change, says = BAD[kind]
     change(source)
     with pytest.raises(InputError, match=says) as error:
-        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+        longer(source)
     assert "\n" not in str(error.value) and os.listdir(tmp_path) == ["source"]
     if kind not in ("dynamic", "own code"):  # which are evaluated as they are
         with pytest.raises(InputError):
             resolve(str(source)).load()
 
 
-def test_whether_quantised_weights_fit_is_left_to_their_loader(source, tmp_path):
+def test_whether_quantised_weights_fit_is_left_to_their_loader(source):
     edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
     packed = rewritten(lambda tensors: tensors.update(packed=tensors.pop("lm_head.weight")))
     packed(source)
     with pytest.warns(UserWarning, match="their own loader"):
-        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+        longer(source)
 
 
-def test_an_adapter_inside_quantised_weights_is_seen(source, tmp_path):
+def test_an_adapter_inside_quantised_weights_is_seen(source):
     edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
-    wrapped(source)
+    rewritten(wrapped)(source)
     with pytest.raises(InputError, match="q_proj.base_layer"):
-        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+        longer(source)
 
 
 @pytest.mark.parametrize("kind", ["head", "no head", "pickled", "float32"])
 def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
     model = random_model(num_hidden_layers=1, tie_word_embeddings=True, dtype=torch.bfloat16)
     model.to(torch.bfloat16).save_pretrained(tmp_path / "source")
-    file = tmp_path / "source" / "model.safetensors"
+    file = tmp_path / "source/model.safetensors"
     tensors = load_file(file)
     if kind != "no head":
         tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
@@ -386,7 +382,7 @@ def test_a_head_that_is_the_embedding_again_is_tied(tmp_path, kind):
     save_file(tensors, file)
     if kind == "pickled":
         file.unlink()
-        torch.save(tensors, tmp_path / "source" / "pytorch_model.bin")
+        torch.save(tensors, tmp_path / "source/pytorch_model.bin")
     extended = extend_checkpoint(tmp_path / "source", tmp_path / "out", rope.BASELINE, 2)
     loaded = resolve(str(extended)).load()
     assert loaded.lm_head.weight is loaded.model.embed_tokens.weight
@@ -396,7 +392,7 @@ SCALED = {"attention_factor": 1.0, "rope_type": "linear"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    "changes, says",
     [
         ({"factor": 4.0}, "states 512 tokens"),
         ({"scaled": SCALED | {"frequencies": [1.0, 0.5]}}, "inverse frequencies must be"),

@@ -1,7 +1,5 @@
 """What a config.json says twice, or of several lengths: one is taken only where they agree."""
 
-import json
-
 import pytest
 
 from core.errors import InputError
@@ -9,6 +7,7 @@ from core.extend import extend, extend_checkpoint
 from core.huggingface.checkpoint import read_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
+from tests.files import edit
 from tests.models import random_model
 
 PAIRS = 8
@@ -24,14 +23,12 @@ LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_fr
 def saved(directory, architecture="LlamaConfig", more=None, **options):
     """A checkpoint whose config.json holds further keys; None removes one."""
     random_model(architecture, **options).save_pretrained(directory)
-    file = directory / "config.json"
-    content = json.loads(file.read_text()) | (more or {})
-    file.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+    edit(directory / "config.json", **more or {})
     return directory
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more", "keys"),
+    "architecture, more, keys",
     [
         ("LlamaConfig", {"rope_scaling": YARN}, ("rope_parameters", "rope_scaling")),
         ("LlamaConfig", {"rope_theta": 5e5}, ("rope_parameters", "rope_theta")),
@@ -69,7 +66,7 @@ SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": 
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more", "says"),
+    "architecture, more, says",
     [
         *[
             ("LlamaConfig", stating(**rope), "original_max_position_embeddings")
@@ -98,16 +95,13 @@ SEVEN = {**LISTS, "long_factor": [2.0] * 7, "original_max_position_embeddings": 
 def test_rope_that_readers_would_take_differently_is_refused(tmp_path, architecture, more, says):
     source = saved(tmp_path / "model", architecture, more)
     if architecture == "Phi3Config":  # its class would take 4096
-        file = source / "config.json"
-        content = json.loads(file.read_text())
-        del content["original_max_position_embeddings"]
-        file.write_text(json.dumps(content))
+        edit(source / "config.json", original_max_position_embeddings=None)
     with pytest.raises(InputError, match=says):
         read_config(source)
 
 
 @pytest.mark.parametrize(
-    ("architecture", "options"),
+    "architecture, options",
     [("MiniMaxM2Config", {"head_dim": 16}), ("StableLmConfig", {}), ("Phi3Config", {})],
 )
 def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture, options):
@@ -118,7 +112,7 @@ def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture,
 
 
 @pytest.mark.parametrize(
-    ("architecture", "more"),
+    "architecture, more",
     [
         ("LlamaConfig", {"rope_theta": 10000, "rope_scaling": None}),
         ("LlamaConfig", {"rope_parameters": None, "rope_theta": 1e4, "rope_scaling": YARN}),
@@ -133,7 +127,7 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
 
 
 @pytest.mark.parametrize(
-    ("length", "options", "taken"),
+    "length, options, taken",
     [
         (L, {}, L),
         (L, {"model_max_length": L, "seq_length": L // 2}, L),  # vLLM takes the smallest

@@ -1,7 +1,6 @@
 """Each key of each JSON file of a checkpoint, with what does not belong there: it is refused in a
 sentence, or changes nothing that its identity does not say."""
 
-import json
 import shutil
 
 import pytest
@@ -11,6 +10,7 @@ from core.extend import extend_checkpoint
 from core.rope import PROPOSED, TIME_REFERENCE
 from experiments.kit.model import resolve
 from tests.changes import changes
+from tests.files import read, write
 from tests.models import byte_tokenizer, random_model
 
 INDEX = "model.safetensors.index.json"
@@ -33,9 +33,9 @@ def evaluated(folder):
 
 def extended(folder):
     """What it says of an extension before, and the RoPE of its extension."""
-    said = json.loads((folder / "config.json").read_text()).get("rope_extension")
+    said = read(folder / "config.json").get("rope_extension")
     export = extend_checkpoint(folder, folder.parent / "out", TIME_REFERENCE, 2)
-    content = json.loads((export / "config.json").read_text())
+    content = read(export / "config.json")
     shutil.rmtree(export)
     return said, (content["rope_parameters"], content["max_position_embeddings"])
 
@@ -57,14 +57,14 @@ def source(tmp_path_factory):
     model = random_model(num_hidden_layers=1, rope_parameters=YARN)
     model.save_pretrained(plain, max_shard_size="60KB")
     byte_tokenizer().save_pretrained(plain)
-    (plain / "generation_config.json").write_text(json.dumps(GENERATION))
-    (plain / "special_tokens_map.json").write_text(json.dumps(SPECIAL))
+    write(plain / "generation_config.json", GENERATION)
+    write(plain / "special_tokens_map.json", SPECIAL)
     folder = extend_checkpoint(plain, root / "model", PROPOSED, 2)
-    config = json.loads((folder / "config.json").read_text())
+    config = read(folder / "config.json")
     for older in ("rope_scaling", "rope_theta"):
         del config[older]
     config |= {"eos_token_id": [2], "max_length": 20}
-    (folder / "config.json").write_text(json.dumps(config))
+    write(folder / "config.json", config)
     return folder
 
 
@@ -77,10 +77,10 @@ def folder(source, tmp_path):
 def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, name):
     use = USES[name]
     said, numbers = use(folder)
-    for at, kind, content in changes(json.loads((folder / name).read_text())):
+    for at, kind, content in changes(read(folder / name)):
         if kind in ("infinity", "object"):  # no JSON here, and refused like a list
             continue
-        (folder / name).write_text(json.dumps(content))
+        write(folder / name, content)
         try:
             now_said, now = use(folder)
             assert now_said != said or now == numbers, (at, kind)
@@ -89,7 +89,7 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value"),
+    "name, key, value",
     [
         ("config.json", "transformers_weights", 5),
         ("config.json", "return_dict", False),
@@ -107,6 +107,9 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
         ("config.json", "text_config", {"architectures": 5}),
         ("generation_config.json", "eos_token_id", [2, True]),
         ("generation_config.json", "eos_token_id", -7),
+        ("generation_config.json", "eos_token_id", 10**20),
+        ("generation_config.json", "eos_token_id", "abc"),
+        ("generation_config.json", "eos_token_id", {"a": 1}),
         ("generation_config.json", "cache_implementation", 5),
         ("tokenizer_config.json", "model_max_length", "64"),
         ("tokenizer_config.json", "model_max_length", True),
@@ -117,8 +120,8 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
     ],
 )
 def test_the_sentence_names_file_and_key(folder, name, key, value):
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | {key: value}))
+    content = read(folder / name)
+    write(folder / name, content | {key: value})
     with pytest.raises(InputError, match=f"{key}.* in .*{name} is "):
         USES[name](folder)
 

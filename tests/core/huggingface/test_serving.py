@@ -107,7 +107,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize(
-    ("start", "method"), [(start, method) for start in STARTS for method in STARTS[start][2]]
+    "start, method", [(start, method) for start in STARTS for method in STARTS[start][2]]
 )
 def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, start, method):
     options, first, _ = STARTS[start]

@@ -1,6 +1,5 @@
 """A base model with something random in its training, text to train on, and the command line."""
 
-import json
 import random
 
 import pytest
@@ -9,12 +8,13 @@ from experiments.base_models.model import Training
 from experiments.finetune import FineTune
 from experiments.kit import processes
 from tests.experiments.written import changed
+from tests.files import read
 from tests.models import checkpoint
 
 
 def facts(folder):
     """What training.json says."""
-    return json.loads((folder / "training.json").read_text())
+    return read(folder / "training.json")
 
 
 @pytest.fixture(scope="session")

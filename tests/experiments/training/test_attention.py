@@ -10,7 +10,7 @@ from experiments.base_models.model import Training
 from experiments.training import attention
 from experiments.training.trainer import Trainer, training_arguments
 from tests.core.huggingface.test_families import FAMILIES, LINEAR, WINDOWED
-from tests.models import random_model
+from tests.models import random_model, tokens
 
 LENGTH = 2 * attention.BLOCK
 needs_kernel = pytest.mark.skipif(
@@ -25,7 +25,7 @@ def relative(found, expected):
 
 @needs_kernel
 @pytest.mark.parametrize(
-    ("batch", "heads", "groups", "head_dim"), [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)]
+    "batch, heads, groups, head_dim", [(1, 4, 4, 32), (2, 6, 2, 64), (1, 3, 1, 128)]
 )
 def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_dim):
     generator = torch.Generator().manual_seed(0)
@@ -63,8 +63,7 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path, monk
         settings = Training(
             batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=checkpointing
         )
-        tokens = torch.randint(300, (3, LENGTH), generator=torch.Generator().manual_seed(1))
-        data = [{"input_ids": each, "labels": each} for each in tokens]
+        data = [{"input_ids": each, "labels": each} for each in tokens(LENGTH, 3, seed=1)]
         arguments = training_arguments(settings, 3, 0, tmp_path / str(installed))
         trainer = Trainer(model, arguments, data)
         trainer.train()
@@ -186,14 +185,13 @@ TABLE = [
 
 
 @needs_kernel
-@pytest.mark.parametrize(("architecture", "options", "by"), TABLE)
+@pytest.mark.parametrize("architecture, options, by", TABLE)
 def test_the_first_loss_is_that_of_the_class_in_float32(architecture, options, by, tmp_path):
     model = extend(random_model(architecture, **options), "pi", 2)
-    tokens = torch.randint(3, 300, (1, LENGTH), generator=torch.Generator().manual_seed(1))
-    logits = model(tokens, use_cache=False).logits[0, :-1].float()
-    expected = torch.nn.functional.cross_entropy(logits, tokens[0, 1:])
+    ids = tokens(LENGTH, seed=1)
+    expected = model(ids, labels=ids, use_cache=False).loss
     settings = Training(batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=True)
-    data = [{"input_ids": tokens[0], "labels": tokens[0]}]
+    data = [{"input_ids": ids[0], "labels": ids[0]}]
     trainer = Trainer(model, training_arguments(settings, 1, 0, tmp_path), data)
     trainer.train()
     assert trainer.state.log_history[0]["loss"] == pytest.approx(expected.item(), abs=5e-3)

@@ -1,7 +1,5 @@
 """What a run needs, against the published sizes, the paper's hours, and what was measured."""
 
-import json
-
 import pytest
 import torch
 import transformers
@@ -10,12 +8,13 @@ import records
 from experiments.kit.model import resolve
 from experiments.training import budget
 from records import RESULTS
+from tests.files import read
 
 SEVEN = resolve("llama2-7b").architecture
 
 
 @pytest.mark.parametrize(
-    ("model", "published"),
+    "model, published",
     [("llama2-7b", 6_738_415_616), ("llama2-13b", 13_015_864_320), ("smollm2", 134_515_008)],
 )
 def test_parameters_are_those_published_and_tied_ones_count_once(model, published):
@@ -28,7 +27,7 @@ def test_the_papers_hours():
     assert work / (8 * budget.A100) == pytest.approx(6 * 3600, rel=0.05)
 
 
-@pytest.mark.parametrize(("tokens", "measured"), [(8192, 3.5937), (16384, 5.6207)])
+@pytest.mark.parametrize("tokens, measured", [(8192, 3.5937), (16384, 5.6207)])
 def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
     """GB of four of 7B's layers beside weights and moments, in results/gpu.csv."""
     layers = transformers.LlamaConfig(**SEVEN.to_dict() | {"num_hidden_layers": 4})
@@ -37,7 +36,7 @@ def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "lines"),
+    "arguments, status, lines",
     # by hand from `memory`: 13B at s = 4 takes 45.3 GB on 8 GPUs, 30.7 on 16
     [
         (
@@ -63,8 +62,8 @@ def test_a_dry_run_says_what_is_true_and_trains_nothing(
 def test_on_a_cpu_the_hours_are_its_own_or_none(call, monkeypatch):
     """A record's own run takes what it took: the median over the records of its device."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    file = RESULTS / "tiny" / "finetune" / "pi_s=2_seed=0.json"
-    record = json.loads(file.read_text())["environment"]
+    file = RESULTS / "tiny/finetune/pi_s=2_seed=0.json"
+    record = read(file)["environment"]
     for device, says in (("another", "unknown: "), (record["device"], " hours, as ")):
         monkeypatch.setattr(records, "environment", lambda device=device: {"device": device})
         status, out, _ = call("finetune", "--dry-run", "--model", "tiny", "--method", "pi")

@@ -12,6 +12,7 @@ from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training.corpus import Wanted, books, pack
 from tests.changes import changes
+from tests.files import write
 from tests.models import byte_tokenizer
 
 TEXTS = {"a": "abcdefghij" * 7, "b": "klmnopq" * 9, "c": "rs", "d": "tuvwxyz" * 20}
@@ -123,7 +124,7 @@ def test_sequences_that_were_changed_are_refused(folder, tmp_path):
     facts = tokens.with_name("data.json")
     written = facts.read_text()
     for _, _, other in changes(json.loads(written)):
-        facts.write_text(json.dumps(other))
+        write(facts, other)
         with pytest.raises(InputError, match=str(tokens.parent)):
             packed(folder, tmp_path)
     facts.write_text(written)

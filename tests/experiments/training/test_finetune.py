@@ -1,7 +1,6 @@
 """Fine-tuning as a user meets it: what it leaves, how it resumes, what it refuses, and how it fits
 a machine."""
 
-import json
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from experiments.training.corpus import Wanted, pack
 from experiments.training.trainer import Trainer
 from records import RESULTS, ROOT
 from tests.experiments.training.conftest import facts
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint, random_model
 from tests.processes import fork, wait
 
@@ -31,8 +31,22 @@ def sure(tmp_path):
     return checkpoint(tmp_path / "toy", max_position_embeddings=32)
 
 
-def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, sure, books):
+@pytest.fixture
+def stopped(finetuned):
+    """stopped("--steps", 1, …) -> what is said on stderr, with exit status 2."""
+
+    def run(*more):
+        status, _, err = finetuned(*more)
+        assert status == 2
+        return err
+
+    return run
+
+
+def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, monkeypatch, sure, books):
     """The same data, AdamW and clipping in ten lines of torch, and the checkpoint is that model."""
+    # This suffices without --checkpointing.
+    monkeypatch.setattr("transformers.LlamaForCausalLM.supports_gradient_checkpointing", False)
     status, _, err = finetuned(
         "--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 4
     )
@@ -56,7 +70,9 @@ def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, sure, books):
     )
 
 
-def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(finetuned, tmp_path, sure):
+def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
+    finetuned, stopped, tmp_path, sure
+):
     command = ["--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 2]
     assert finetuned(*command)[0] == 0
     folder = tmp_path / "out"
@@ -64,7 +80,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(finetuned
     assert AutoTokenizer.from_pretrained(folder).model_max_length == 64
     assert not (tmp_path / "out.unfinished").exists()
     file = tmp_path / "results/toy/finetune/dprope_n-hat=6_s=2_seed=5.json"
-    record = json.loads(file.read_text())
+    record = read(file)
     assert record["identity"] == training["identity"]
     assert record["scores"]["losses"] == training["losses"]
     assert record["scores"]["tokens"] == 2 * 4 * 64
@@ -76,17 +92,16 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(finetuned
     status, out, _ = finetuned(*command, "--device-batch", 1)
     assert status == 0
     assert "done already" in out
-    assert json.loads(file.read_text())["scores"]["losses"] == training["losses"]
-    status, _, err = finetuned("--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2)
-    assert status == 2
-    assert "options n_hat 6, not none" in err
+    assert read(file)["scores"]["losses"] == training["losses"]
+    other = ["--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2]
+    assert "options n_hat 6, not none" in stopped(*other)
 
 
 def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path):
     """Its first loss, before any weight has changed, is that of the tokens at the t and positions
     that a seed gives."""
-    file = RESULTS / "tiny" / "finetune" / "clex_s=2_seed=0.json"
-    record = json.loads(file.read_text())
+    file = RESULTS / "tiny/finetune/clex_s=2_seed=0.json"
+    record = read(file)
     run = record["run"]
     batch = run["batch"]
     base = resolve("tiny")
@@ -155,7 +170,7 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
 
 
 def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
-    finetuned, tmp_path, monkeypatch
+    stopped, tmp_path, monkeypatch
 ):
     original = Trainer.compute_loss
 
@@ -166,34 +181,27 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
         return original(self, model, inputs, *rest, **options)
 
     monkeypatch.setattr(Trainer, "compute_loss", poisoned)
-    status, _, err = finetuned()
-    assert status == 2
+    err = stopped()
     assert "nan at step 3 (sequences 10 to 11 of its data)" in err
     assert err.endswith("checkpoint-2.\n")
-    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished" / "checkpoint-2")
+    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "out.unfinished/checkpoint-2")
     assert all(parameter.isfinite().all() for parameter in saved.parameters())
 
 
-def test_a_gradient_that_is_not_finite_stops_too(finetuned, monkeypatch):
-    monkeypatch.setattr(
-        "torch.nn.utils.clip_grad_norm_", lambda *_, **__: torch.tensor(float("inf"))
-    )
-    status, _, err = finetuned("--steps", 1)
-    assert status == 2
+def test_a_gradient_that_is_not_finite_stops_too(stopped, monkeypatch):
+    infinite = torch.tensor(float("inf"))
+    monkeypatch.setattr("torch.nn.utils.clip_grad_norm_", lambda *_, **__: infinite)
+    err = stopped("--steps", 1)
     assert "the gradient's norm is inf at step 1" in err
     assert err.endswith("last checkpoint: none.\n")
 
 
-def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_nothing(
-    finetuned, tmp_path, monkeypatch
-):
+def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_nothing(stopped, tmp_path, monkeypatch):
     def full(*_, **__):
         raise RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 704 vs 598")
 
     monkeypatch.setattr("torch.save", full)  # the weights are written before
-    status, _, err = finetuned("--steps", 1)
-    assert status == 2
-    assert "no space left on the disk" in err
+    assert "no space left on the disk" in stopped("--steps", 1)
     assert not list(tmp_path.glob("out*"))
 
 
@@ -204,20 +212,14 @@ def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_nothing(
         (["--method", "pi", "yarn"], "one method"),
         (["--output", ROOT / "core"], "holds no training run"),
         (["--results", RESULTS], "'toy' is none of them"),
+        (["--checkpointing"], "--no-checkpointing"),  # of a class that recomputes nothing
     ],
 )
-def test_bad_input_is_one_sentence_and_leaves_nothing(finetuned, tmp_path, change, sentence):
-    status, _, err = finetuned(*change)
-    assert status == 2
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    stopped, tmp_path, monkeypatch, change, sentence
+):
+    monkeypatch.setattr("transformers.LlamaForCausalLM.supports_gradient_checkpointing", False)
+    err = stopped(*change)
     assert sentence in err
     assert len(err.strip().splitlines()) == 1
     assert not list(tmp_path.glob("out*"))
-
-
-def test_a_class_that_cannot_recompute_activations_is_refused(finetuned, tmp_path, monkeypatch):
-    monkeypatch.setattr("transformers.LlamaForCausalLM.supports_gradient_checkpointing", False)
-    status, _, err = finetuned("--steps", 1, "--checkpointing")
-    assert status == 2
-    assert "--no-checkpointing" in err
-    assert not list(tmp_path.glob("out*"))
-    assert finetuned("--steps", 1, "--no-checkpointing")[0] == 0

@@ -13,7 +13,7 @@ from core.errors import InputError
 from experiments.training import loss
 from experiments.training.loss import IGNORED, HeadLoss, chunked_loss, summed_loss
 from tests.core.huggingface.test_families import FAMILIES
-from tests.models import random_model
+from tests.models import random_model, tokens
 from tests.processes import fork, wait
 
 
@@ -58,14 +58,14 @@ def test_a_models_loss_and_gradients_are_its_own_and_no_logits_are_held(tied, mo
     monkeypatch.setattr(loss, "CHUNK_LOGITS", 8 * 300)
     plain = random_model(tie_word_embeddings=tied, initializer_range=0.1)
     ours = random_model(tie_word_embeddings=tied, initializer_range=0.1)
-    tokens = torch.randint(3, 300, (2, 40), generator=torch.Generator().manual_seed(1))
-    labels = tokens.clone()
+    ids = tokens(40, rows=2, seed=1)
+    labels = ids.clone()
     labels[0, :9] = IGNORED
     count = (labels[:, 1:] != IGNORED).sum()
-    expected = plain(tokens, labels=labels).loss * count
+    expected = plain(ids, labels=labels).loss * count
     expected.backward()
     with Largest() as largest:
-        found = HeadLoss(ours)(ours, {"input_ids": tokens}, labels)
+        found = HeadLoss(ours)(ours, {"input_ids": ids}, labels)
         found.backward()
     assert largest.elements < 2 * 40 * 300
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
@@ -75,7 +75,7 @@ def test_a_models_loss_and_gradients_are_its_own_and_no_logits_are_held(tied, mo
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes"),
+    "kind, sizes",
     [
         ("Gemma2Config", {"head_dim": 16, "final_logit_softcapping": 3.0}),
         ("FalconH1Config", FAMILIES["FalconH1Config"] | {"lm_head_multiplier": 0.5}),
@@ -84,11 +84,11 @@ def test_a_models_loss_and_gradients_are_its_own_and_no_logits_are_held(tied, mo
 )
 def test_a_model_that_caps_its_logits_or_has_a_bias_is_computed_plainly(kind, sizes):
     model = random_model(kind, **sizes)
-    tokens = torch.randint(3, 300, (1, 20), generator=torch.Generator().manual_seed(1))
-    expected = model(tokens, labels=tokens).loss * 19
+    ids = tokens(20, seed=1)
+    expected = model(ids, labels=ids).loss * 19
     computed = HeadLoss(model)
     assert not computed.fused
-    found = computed(model, {"input_ids": tokens}, tokens)
+    found = computed(model, {"input_ids": ids}, ids)
     assert found.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
@@ -97,9 +97,9 @@ def test_a_class_that_changes_its_logits_by_an_unknown_setting_is_refused(monkey
     with monkeypatch.context() as patched:
         patched.setattr(model.config, "logits_scaling", 0.0)
         computed = HeadLoss(model)
-    tokens = torch.arange(3, 23)[None]
+    ids = tokens(20)
     with pytest.raises(InputError, match="GraniteForCausalLM"):
-        computed(model, {"input_ids": tokens}, tokens)
+        computed(model, {"input_ids": ids}, ids)
 
 
 def losses_and_gradients(file):

@@ -42,7 +42,7 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
 
 
 @pytest.mark.parametrize(
-    ("gpus", "local", "device"),
+    "gpus, local, device",
     [
         (0, None, "cpu"),
         (4, None, "cuda"),

@@ -10,6 +10,7 @@ from core.errors import InputError
 from experiments.training import state
 from experiments.training.state import MANIFEST, Output
 from tests.changes import changes
+from tests.files import write
 from tests.models import checkpoint, fine_tuned
 
 RUN = {"method": "pi", "seed": 0, "processes": 1}
@@ -25,11 +26,11 @@ def facts():
 def folder(tmp_path, facts):
     """A run's directory with two checkpoints, the newer of which is gone on from."""
     for number in (90, 100):
-        saved = tmp_path / "run" / f"checkpoint-{number}"
+        saved = tmp_path / f"run/checkpoint-{number}"
         (saved / "shards").mkdir(parents=True)
         for name in ("model.safetensors", "shards/0.pt"):
             (saved / name).write_bytes(name.encode() * 99)
-        (saved / "trainer_state.json").write_text(json.dumps(STATE))
+        write(saved / "trainer_state.json", STATE)
         state.write_manifest(saved, facts)
     return tmp_path / "run"
 
@@ -53,7 +54,7 @@ def test_a_checkpoint_of_which_any_value_was_changed_is_refused(folder, facts, n
     file = folder / "checkpoint-100" / name
     whole = file.read_text()
     for at, kind, other in changes(json.loads(whole)):
-        file.write_text(json.dumps(other))
+        write(file, other)
         found = said(lambda: state.whole(folder, facts))
         if at not in FREE:
             assert isinstance(found, str) and str(folder) in found, (at, kind)
@@ -67,14 +68,14 @@ def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
     file = folder / state.FACTS
     assert state.training(folder) == as_it_is
     for at, kind, other in changes(as_it_is):
-        file.write_text(json.dumps(other))
+        write(file, other)
         found = said(lambda: state.training(folder))
         if at not in FREE:
             assert isinstance(found, str) and str(file) in found, (at, kind)
 
 
 def test_a_file_less_is_refused_by_name(folder, facts):
-    (folder / "checkpoint-100" / "shards" / "0.pt").unlink()
+    (folder / "checkpoint-100/shards/0.pt").unlink()
     assert "shards/0.pt" in said(lambda: state.whole(folder, facts))
 
 

@@ -12,21 +12,27 @@ from figures.beyond.loss_by_position import loss_by_position
 from figures.kit import draw
 
 
+def count_of_texts(rows):
+    return len({*losses.texts(rows.first)})
+
+
 def test_panels_hold_the_recorded_differences_of_the_same_methods_with_intervals():
     """Of the set on the most texts for each state and factor; what strays far is named above."""
     results = Results.of("smollm2")
     panels = [axes for axes in loss_by_position(results).axes if axes.lines]
-    factors = losses.measured_factors(results)
-    sets = [rows for factor in factors for rows in losses.sets(results, factor)]
+    sets = [
+        rows
+        for factor in losses.measured_factors(results)
+        for rows in losses.sets(results, factor)
+        if rows.find("yarn", {})
+    ]
     by_state = {}
-    for rows in sets:
-        if rows.find("yarn", {}):
-            state = rows.rows[0].trained, rows.rows[0].setting.factor
-            texts = len({*losses.texts(rows.first)})
-            by_state.setdefault(state, []).append((texts, rows))
+    for rows in sorted(sets, key=lambda rows: -count_of_texts(rows)):
+        by_state.setdefault((rows.rows[0].setting.factor, rows.rows[0].trained), rows)
     names = set()
-    for axes, of_state in zip(panels, by_state.values(), strict=True):
-        texts, rows = max(of_state, key=lambda each: each[0])
+    for axes, state in zip(panels, sorted(by_state), strict=True):
+        rows = by_state[state]
+        texts = count_of_texts(rows)
         assert f"{texts} text" in axes.get_title("left")
         curves = {line.get_label(): line for line in axes.lines if len(line.get_xdata()) > 2}
         looks = {(line.get_color(), line.get_linestyle()) for line in curves.values()}

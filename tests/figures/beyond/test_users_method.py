@@ -1,6 +1,5 @@
 """A method that a user added and measured is a curve in the figures of a folder of records."""
 
-import json
 import shutil
 
 from analysis.results import Results
@@ -10,14 +9,10 @@ from figures.beyond.loss_by_position import loss_by_position
 from figures.beyond.within_and_beyond import within_and_beyond
 from figures.disturbance import disturbance
 from figures.kit import draw
-from records import RESULTS, content_hash, identity
+from records import RESULTS
+from tests.files import read, write_record
 
 LOSSES = "beyond/loss_by_position"
-
-
-def unbroken(axes):
-    """A panel's title in one line."""
-    return " ".join(axes.get_title("left").split())
 
 
 def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
@@ -25,23 +20,21 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, monkeypatch):
     monkeypatch.setitem(rope.METHODS, "mine", None)  # which takes it away afterwards
     del rope.METHODS["mine"]
     rope.register("mine", title="Mine")(rope.METHODS["yarn"].function)
-    folder = tmp_path / "results" / "tiny"
-    shutil.copytree(RESULTS / "tiny" / "passkey", folder / "passkey")
+    folder = tmp_path / "results/tiny"
+    shutil.copytree(RESULTS / "tiny/passkey", folder / "passkey")
     shutil.copytree(RESULTS / "tiny" / LOSSES, folder / LOSSES)
-    shutil.copy(RESULTS / "tiny" / "model.json", folder)
+    shutil.copy(RESULTS / "tiny/model.json", folder)
     for name in ("passkey/yarn_s=2", f"{LOSSES}/yarn_s=2_books=30"):
-        record = json.loads((folder / f"{name}.json").read_text())
+        record = read(folder / f"{name}.json")
         record["run"]["method"] = "mine"
-        record["identity"] = identity(**record["run"])
-        for book, losses in record["scores"].get("blocks", {}).items():
-            record["scores"]["blocks"][book] = [loss + 1 for loss in losses]
-        text = json.dumps(record | {"sha256": content_hash(record)})
-        (folder / f"{name.replace('yarn', 'mine')}.json").write_text(text)
+        for losses in record["scores"].get("blocks", {}).values():
+            losses[:] = [loss + 1 for loss in losses]
+        write_record(folder / f"{name.replace('yarn', 'mine')}.json", record)
     results = Results.of("tiny", tmp_path / "results")
     panel = {axes.get_title("left"): axes for axes in passkey.passkey(results).axes}
     assert "Mine" in panel["without training, s = 2"].get_legend_handles_labels()[1]
-    panels = loss_by_position(results).axes
-    assert "Mine +1.00" in unbroken(panels[0]).partition("off the scale: ")[2]
+    title = loss_by_position(results).axes[0].get_title("left")
+    assert "Mine +1.00" in " ".join(title.split()).partition("off the scale: ")[2]
     lines = disturbance(results).axes[0].get_legend_handles_labels()[1]
     assert lines == ["DPRoPE (t = 0)", "PI", "YaRN", "Mine"]
     names = within_and_beyond(results).axes[0].get_yticklabels()

@@ -1,24 +1,22 @@
 """The pages of what is beyond the paper, and the numbers that only they have."""
 
-import functools
-import json
 import re
 import shutil
 
 import numpy as np
 import pytest
 
-import records
 from analysis import results
 from records import RESULTS
 from report import pages
 from report.beyond.model_view import losses, ranked
 from report.model_view import View
 from tests.analysis.recorder import Recorder, score
+from tests.files import read, write_record
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
-    view = View(results.Results.of("smollm2"), RESULTS / "smollm2" / "beyond", beyond=True)
+    view = View(results.Results.of("smollm2"), RESULTS / "smollm2/beyond", beyond=True)
     means = []
     for name, _ in ranked(view):
         spans = losses(view).row(name).first.scores["ranges"][1:]
@@ -34,17 +32,22 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     recorder = Recorder(tmp_path)
     recorder.add("perplexity_of_code", "pi", {"bits per byte": score(1)})
     folder = recorder.results().folder
-    assert list(pages.pages(folder, "mine")) == [folder / "mine" / "README.md"]
+    assert list(pages.pages(folder, "mine")) == [folder / "mine/README.md"]
     recorder.everything("pi")
     folder = recorder.results().folder
     written = pages.pages(folder, "mine")
-    assert "](beyond/README.md" in written[folder / "mine" / "README.md"]
-    assert folder / "mine" / "beyond" / "README.md" in written
+    assert "](beyond/README.md" in written[folder / "mine/README.md"]
+    assert folder / "mine/beyond/README.md" in written
 
 
-# What each setting of a generated second round loses more than that round's YaRN, on each block and
-# on each key.
-SECOND = {"yarn_s=2": 0.0, "dprope_n-hat=40_s=2": 0.25, "dprope_s=2": 0.5, "original_s=2": 1.5}
+# The settings of a generated second round: what each loses more than that round's YaRN, on each
+# block and on each key, and its name.
+SECOND = [
+    ("yarn", {}, 0.0, "YaRN"),
+    ("dprope", {"n_hat": 40}, 0.25, "DPRoPE (n̂ = 40)"),
+    ("dprope", {}, 0.5, "DPRoPE (t = 0)"),
+    ("original", {}, 1.5, "original"),
+]
 
 
 @pytest.fixture
@@ -52,47 +55,32 @@ def with_second_round(tmp_path):
     """SmolLM2's records, and such of a second round of four fine-tunes, made of the first's."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
-
-    def add(template, name, change):
-        """A record made of another, as if it were of the second round."""
-        record = json.loads((folder / "smollm2" / template).read_text())
-        run = record["run"]
-        run.pop("scaling", None)
-        change(record)
-        record["identity"] = records.identity(**run)
-        record["sha256"] = records.content_hash(record)
-        (folder / "smollm2" / name).write_text(json.dumps(record))
-
-    def trained(record, of, more):
-        run = record["run"]
-        run |= {name: of["run"][name] for name in ("method", "options")}
-        run["training"] = of["run"]["training"] | {"seed": 1, "per_book": 1}
-        for values in record["scores"].get("blocks", {}).values():
-            values[:] = [value + more for value in values]
-        for keys in record["scores"].get("keys", {}).values():
-            for key in keys:
-                key["nats"] += more
-
-    losses = "beyond/loss_by_position/{}_seed={}_books=20.json"
-    for name, more in SECOND.items():
-        first = name if name != "original_s=2" else "yarn_s=2"
-        of = json.loads((folder / "smollm2" / losses.format(first, 0)).read_text())
-        if name == "original_s=2":
-            of["run"] |= {"method": "original", "options": {}}
-        change = functools.partial(trained, of=of, more=more)
-        add(losses.format("yarn_s=2", 0), losses.format(name, 1), change)
-        keys = f"beyond/needles/{name}_seed=1_books=20.json"
-        add("beyond/needles/yarn_s=2_books=20.json", keys, change)
-        if name != "original_s=2":
-            finetune = f"finetune/{name}_seed=%s.json"
-            add(finetune % 0, finetune % 1, lambda each: each["run"].update(seed=1, per_book=1))
+    beyond = folder / "smollm2/beyond"
+    losses = beyond / "loss_by_position/yarn_s=2_seed=0_books=20.json"
+    keys = beyond / "needles/yarn_s=2_books=20.json"
+    training = read(losses)["run"]["training"] | {"seed": 1, "per_book": 1}
+    for method, options, more, name in SECOND:
+        for file in (losses, keys):
+            record = read(file)
+            record["run"] |= {"method": method, "options": options, "training": training}
+            record["run"].pop("scaling", None)
+            for values in record["scores"].get("blocks", {}).values():
+                values[:] = [value + more for value in values]
+            for of_book in record["scores"].get("keys", {}).values():
+                for key in of_book:
+                    key["nats"] += more
+            write_record(file.with_name(f"{name}.json"), record)
+    for file in [*(folder / "smollm2/finetune").iterdir()]:
+        record = read(file)
+        record["run"] |= {"seed": 1, "per_book": 1}
+        write_record(file.with_name(f"second {file.name}"), record)
     return folder
 
 
 def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(with_second_round, capsys):
     folder = with_second_round
-    text = pages.pages(folder, "smollm2")[folder / "smollm2" / "beyond" / "README.md"]
-    committed = (RESULTS / "smollm2" / "beyond" / "README.md").read_text()
+    text = pages.pages(folder, "smollm2")[folder / "smollm2/beyond/README.md"]
+    committed = (RESULTS / "smollm2/beyond/README.md").read_text()
     first, second = (
         page.partition("## Fine-tuned at L'")[2].partition("### The second round")
         for page in (text, committed)
@@ -103,13 +91,12 @@ def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(with_second
     section = first[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line[:1] == "|"]
     rows = [[cell.strip() for cell in cells] for cells in lines]
-    names = ["YaRN", "DPRoPE (n̂ = 40)", "DPRoPE (t = 0)", "original"]
     for digits, of_table in ((3, rows[: len(rows) // 2]), (2, rows[len(rows) // 2 :])):
         header, _, *settings = of_table
         assert header[1] == "seeds"
         shown = {row[0]: row[1:] for row in settings}
-        assert shown.keys() == {*names}
-        for name, more in zip(names, SECOND.values()):
+        assert shown.keys() == {name for *_, name in SECOND}
+        for _, _, more, name in SECOND:
             seeds, *_, within, beyond, change = shown[name]
             assert seeds == "1"
             if more:

@@ -29,7 +29,7 @@ def logits(model, length):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "sizes", "of"),
+    "architecture, sizes, of",
     [("LlamaConfig", SHORT, PROPOSED), ("Gemma3TextConfig", MIXED, BASELINE)],
 )
 def test_each_length_has_its_own_scale(architecture, sizes, of):

@@ -41,7 +41,7 @@ def test_significant_margins_exceed_their_noise_by_a_normal_test_over_all_pairs(
     assert scaling.interpolated[geometry.wavelength > length * 1.01].all()
 
 
-@pytest.mark.parametrize(("length", "longer"), [(2000, 8000), (4000, 6000)])
+@pytest.mark.parametrize("length, longer", [(2000, 8000), (4000, 6000)])
 def test_margin_noise_is_what_drawing_angles_at_random_gives(length, longer):
     """Both strategies' histograms drawn thousands of times from one uneven distribution."""
     rng = np.random.default_rng(0)

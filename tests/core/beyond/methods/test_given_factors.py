@@ -11,13 +11,14 @@ from core.extend import extend
 from core.huggingface.embedding import rope_geometry
 from core.rope import scale
 from tests.core.geometries import LLAMA2
+from tests.files import write
 from tests.models import random_model
 
 BY = np.linspace(1, 3, 8).tolist()
 
 
 @pytest.mark.parametrize(
-    ("content", "attention_factor"),
+    "content, attention_factor",
     [
         (BY, math.sqrt(1 + math.log(2) / math.log(128))),
         ({"factors": BY, "attention_factor": 1.25, "whatever": None}, 1.25),
@@ -29,7 +30,7 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
     model = random_model()
     geometry = rope_geometry(model)
     file = tmp_path / "f.json"
-    file.write_text(json.dumps(content))
+    write(file, content)
     scaling = scale(geometry, "factors", 2, file=file)
     np.testing.assert_allclose(scaling.inv_freq, geometry.inv_freq / BY)
     assert scaling.attention_factor == pytest.approx(attention_factor)
@@ -38,7 +39,7 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "content, says",
     [
         (None, "there is no file"),
         ("[1, 2]", "no list of 64 factors"),

@@ -90,7 +90,7 @@ def test_a_given_base():
 
 
 @pytest.mark.parametrize(
-    ("geometry", "name", "options", "count"),
+    "geometry, name, options, count",
     [
         (LLAMA2, "cope", {}, 20),
         # the example of mlx-lm's pull request 1387

@@ -1,0 +1,99 @@
+"""Numbers of SmolLM2's page beyond the paper, computed again from the records, and what they
+decide."""
+
+import re
+
+import pytest
+
+from analysis.beyond import decision
+from analysis.scores import Score
+from records import RESULTS
+from tests.report.test_numbers import (
+    BEYOND,
+    CHANGE,
+    PAPERS,
+    TUNED,
+    WARM,
+    WARM_PAPERS,
+    keys_in,
+    keys_of,
+    losses_of,
+    numbers,
+    read,
+    student,
+)
+
+PAGE = (RESULTS / "smollm2/beyond/README.md").read_text()
+BARE_YARN = "yarn_attention-factor=1.0_s=2"
+PAIRS = ("DPRoPE's pairs", "YaRN's pairs")
+
+
+def cells(heading, row):
+    """Of the row of this name in the tables below a heading."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    found = re.search(rf"^\| {re.escape(row)} *\|(.*)\|$", section, re.MULTILINE)[1]
+    return [cell.strip() for cell in found.split("|")]
+
+
+@pytest.mark.parametrize(
+    "row, name", [("DPRoPE (n̂ = 40)", PAPERS), ("DPRoPE (t = 0)", "dprope_s=2")]
+)
+def test_fine_tuned_side_by_side(row, name):
+    """Loss less fine-tuned YaRN's within L, beyond, and the change; what training changed within L,
+    and beyond."""
+    tuned = losses_of(f"{name}_seed=0")
+    gaps = tuned - losses_of("yarn_s=2_seed=0")
+    expected = (*gaps.T, gaps @ CHANGE, *(tuned - losses_of(name)).T)
+    for cell, values in zip(cells("Fine-tuned at L'", row), expected, strict=True):
+        assert numbers(cell) == pytest.approx(student(values), abs=0.00051)
+
+
+def test_what_the_fine_tunes_decide_follows_from_their_interval():
+    """By the rule that was fixed beforehand."""
+    ours, other = map(losses_of, TUNED)
+    outcome = decision.by_loss(Score(*student((ours - other)[:, BEYOND])))
+    assert f"by loss: **{outcome}**" in PAGE
+
+
+@pytest.mark.parametrize(
+    "row, ours, other, names",
+    [
+        ("n̂ = 40 minus YaRN, as they are published", PAPERS, "yarn_s=2", ("DPRoPE", "YaRN")),
+        (
+            "the same, both with the attention factor 1.069: the pairs alone",
+            WARM_PAPERS,
+            "yarn_s=2",
+            PAIRS,
+        ),
+        ("the same, both without one (not planned)", PAPERS, BARE_YARN, PAIRS),
+        ("t = 0 minus n̂ = 40: the least change", "dprope_s=2", PAPERS, ("t = 0", "n̂ = 40")),
+        ("YaRN's", "yarn_s=2", BARE_YARN, None),
+        ("DPRoPE's (n̂ = 40)", WARM_PAPERS, PAPERS, None),
+        ("DPRoPE's (t = 0)", f"dprope_{WARM}_s=2", "dprope_s=2", None),
+        ("not extended, the last 8k", f"original_{WARM}_s=2_last", "original_s=2_last", None),
+    ],
+)
+def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
+    """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
+    shown = cells("Keys in books", row)
+    gaps = keys_of(ours) - keys_of(other)
+    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE)):
+        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
+    if names:
+        outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
+        assert shown[3] == f"**{outcome}**"
+
+
+def test_what_half_precision_changes_of_keys():
+    """On two books, minus the same in float32."""
+    names = "yarn_s=2_books=20", "yarn_s=2_books=2"
+    runs = [read(f"smollm2/beyond/needles/{name}.json")["run"] for name in names]
+    assert [run["dtype"] for run in runs] == ["bfloat16", "float32"]
+    printed = numbers(PAGE.partition("It was bfloat16:")[2].partition(", so a single")[0])
+    half, full = (
+        keys_in("smollm2", name).groupby(["beyond", "book"], sort=False)["nats"].mean()
+        for name in names
+    )
+    gaps = (half - full).dropna()
+    sides = [gap for place in (True, False) for gap in gaps[place][list(full[place].index)]]
+    assert printed == pytest.approx(sides, abs=0.0051)
