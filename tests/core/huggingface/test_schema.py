@@ -1,6 +1,7 @@
 """Each key of each JSON file of a checkpoint, with what does not belong there: it is refused in a
 sentence, or changes nothing that its identity does not say."""
 
+import json
 import shutil
 
 import pytest
