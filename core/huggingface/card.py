@@ -60,7 +60,8 @@ Short prompts are answered differently, too: try some of your own before you ser
 {commands}
 An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
 warning.{of_lists}
-To check one, compare its loss on a text of L' tokens with that of transformers.
+To check one, run `dprope check URL --model DIR`: it compares its losses with those of
+transformers.
 """
 
 

@@ -320,9 +320,13 @@ def check_weights(source: Path) -> None:
 
 
 def _copied(source: Path) -> list[Path]:
-    """The files that an export has of a checkpoint, relative to it."""
+    """The files that an export has of a checkpoint, relative to it; InputError if one of these
+    names is of a folder, or of a link that leads nowhere."""
     found = {file for pattern in _KEPT for file in source.glob(pattern)}
-    kept = [file for file in found if file.is_file() and file.name[0] != "."]
+    kept = [file for file in found if file.name[0] != "."]
+    for file in kept:
+        if not file.is_file():
+            raise InputError(f"{file} is no file; put the file itself there, or remove it.")
     return [*weights(source), *sorted(file.relative_to(source) for file in kept)]
 
 

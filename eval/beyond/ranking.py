@@ -287,9 +287,13 @@ def _cost(first: Row, as_it_is: Row) -> str:
     verb = "costs" if gap.mean >= 0 else "saves"
     if gap.known and gap.is_chance:
         verb = "costs no more than chance"
+    keys = ""
+    if first.asked:
+        found = f"{first.found('within')}, {as_it_is.name!r} {as_it_is.found('within')}"
+        keys = f" Of keys within L it finds {found}."
     return (
         f"On prompts within L {first.name} {verb}: {gap.shown(LOSS)} nats a token of loss "
-        f"against {as_it_is.name!r}."
+        f"against {as_it_is.name!r}.{keys}"
     )
 
 

@@ -93,7 +93,8 @@ def best(
                 comparisons.loaded(model, tokenizer) if in_memory else comparisons.named(str(model))
             )
             books = comparisons.as_books(given)
-            comparison = comparisons.prepare(subject, books, factor, methods)
+            wanted = [methods] if isinstance(methods, str) else methods
+            comparison = comparisons.prepare(subject, books, factor, wanted)
             comparison.check_order(by)
             order = comparison.ranked(list(comparison.readings()), by)
     finally:

@@ -38,7 +38,7 @@ def switch(text: str) -> tuple[str, str]:
 
 
 def _json_or_text(value: str) -> Any:
-    if value in ("True", "False"):  # as Python writes them
+    if value.lower() in ("true", "false"):  # as Python and shells write them
         value = value.lower()
     with contextlib.suppress(ValueError):
         return json.loads(value, parse_constant=str)

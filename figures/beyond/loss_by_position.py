@@ -112,7 +112,12 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     means = {row: float(np.mean([gap.mean for gap in of])) for row, of in gaps.items()}
     papers = [abs(means[row]) for row in rows if _kind(row.setting) == PAPERS]
     edge = max(curves.axis_end(means.values()), *papers, 0)
-    far = [row for row in rows if abs(means[row]) > edge]
+    near = [gaps[row] for row in rows if abs(means[row]) <= edge]
+    # What the axis reaches with these curves is on the scale, too.
+    reach = max(
+        max(abs(gap.low or gap.mean), abs(gap.high or gap.mean)) for of in near for gap in of
+    )
+    far = [row for row in rows if abs(means[row]) > max(edge, reach)]
     ends = {}
     for row in (row for row in rows if row not in far):
         name = row.setting.name

@@ -290,8 +290,9 @@ def best(view: View, count: int) -> str:
             {"loss_within": within, "loss_beyond": beyond}
             for within, beyond in zip(*sides, strict=True)
         ]
-        rows.append(ranking.Row(row.setting.typed, by_text))
-    return ranking.table(ranking.ranked(rows), count)
+        rows.append(ranking.Row(row.setting.typed, row.setting, by_text))
+    header = 2
+    return "\n".join(ranking.table(ranking.ranked(rows)).splitlines()[: header + count])
 
 
 @offered

@@ -20,6 +20,7 @@ from core import ORIGINAL, extend, rope
 from core.errors import InputError, check_choice
 from core.geometry import RopeGeometry
 from core.huggingface import embedding, rotation
+from core.huggingface.checkpoint import check_held
 from core.methods.paper import yarn_attention_factor
 from core.setting import Setting
 from eval import special_tokens
@@ -86,8 +87,11 @@ def loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
     Raises:
         InputError: there is no tokenizer, or it cannot be extended.
     """
-    if tokenizer is None:
+    if not isinstance(model, PreTrainedModel):
+        raise InputError("the model is no model of transformers; give one, or a name or a path.")
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
         raise InputError("a loaded model needs its tokenizer; give tokenizer=, too.")
+    check_held(model)  # what an export would refuse is not recommended
     tensors = [*model.parameters(), *model.buffers()]
     copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors}).eval()
     embeddings = getattr(copied.config.get_text_config(decoder=True), "vocab_size", None)
@@ -99,8 +103,8 @@ def loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
 
 def as_books(given: Sequence[str | Path]) -> list[texts.Book]:
     """Texts, and files and folders of them: a string that names none is a text."""
-    kinds = str | Path
-    if isinstance(given, kinds) or not given or not all(isinstance(each, kinds) for each in given):
+    listed = isinstance(given, list | tuple) and given
+    if not listed or not all(isinstance(each, str | Path) for each in given):
         raise InputError("texts is no list of strings and paths; give one of one or more.")
     books = []
     for number, each in enumerate(given):
