@@ -90,7 +90,7 @@ def fine_tuned(directory, **settings) -> dict:
     return it."""
     import records
     from experiments.kit.loading import weights_hashes
-    from experiments.training import state
+    from records import trained
 
     run = {
         "scale": "toy",
@@ -114,6 +114,6 @@ def fine_tuned(directory, **settings) -> dict:
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }
-    facts["content"] = state.content(facts)
+    facts["content"] = trained.content(facts)
     write(directory / "training.json", facts)
     return facts

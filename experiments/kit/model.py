@@ -32,7 +32,7 @@ from experiments.base_models.model import BaseModel, own_model
 from experiments.kit import command_line, loading
 from experiments.kit.loading import Source
 from experiments.kit.processes import device
-from experiments.training import state
+from records import trained
 
 HALF = ("bfloat16", "float16")
 
@@ -251,10 +251,10 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
         )
     if base := base_models.MODELS.get(name):
         return Model(name, name, base, base, as_it_is)
-    if as_it_is and (training := state.training(Path(name))):
-        folder = training["run"]["scale"]
+    if as_it_is and (stated := trained.read(Path(name))):
+        folder = stated["run"]["scale"]
         origin = base_models.MODELS.get(folder)
-        return Model(name, folder, origin=origin, as_it_is=True, training=training)
+        return Model(name, folder, origin=origin, as_it_is=True, training=stated)
     model = Model(name, own_name(name), as_it_is=as_it_is)
     known = _before_export(model, beside or records.OWN)
     if known is None:

@@ -26,6 +26,7 @@ from core.files import read_json
 from core.schema import Text, check, having
 from eval import special_tokens
 from experiments.kit import command_line, processes
+from records import trained
 
 if TYPE_CHECKING:
     import torch
@@ -203,9 +204,7 @@ def scored(experiment) -> list[Book]:
     for method, options in [] if model.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
             if path.is_dir() or path.suffix == ".safetensors":  # of a fine-tune
-                from experiments.training import state  # with torch, which --help does without
-
-                facts = state.training(path if path.is_dir() else path.parent)
+                facts = trained.read(path if path.is_dir() else path.parent)
             else:
                 remedy = "give a file that is whole"
                 facts = read_json(path, remedy, (dict, list))

@@ -22,6 +22,7 @@ from experiments.training import budget, state
 from experiments.training import corpus as training_text
 from experiments.training import trainer as trainers
 from experiments.training.state import Output
+from records import trained
 
 if TYPE_CHECKING:
     from experiments.finetune import FineTune
@@ -65,7 +66,7 @@ def fine_tune(command: FineTune, training: Training, steps: int) -> None:
             raise
     if processes.is_first() and not is_recorded:
         print(output.path)
-        record(command, state.training(output.path), run, file)
+        record(command, trained.read(output.path), run, file)
 
 
 def print_needs(command: FineTune, training: Training, steps: int) -> None:

@@ -23,30 +23,25 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 import records
 from core import files, schema
 from core.errors import InputError
 from core.extend import export
-from core.schema import Count, Number, Text, having
+from core.schema import Text, having
 from experiments.kit import loading, processes
+from records import trained
 
 if TYPE_CHECKING:
     from transformers import Trainer
 
-FACTS = "training.json"
 MANIFEST = "manifest.json"
 _NAME = "checkpoint-"  # and the number of steps, as transformers has it
 _FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
 _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
 
-_Positive = Annotated[Count, Field(ge=1)]
 _Hashes = dict[str, Text]
-_Losses = Annotated[list[Number], Field(min_length=1)]
-_Seconds = Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1)]
 _MANIFEST = having(
     {
         "run": dict[str, Any],
@@ -56,64 +51,6 @@ _MANIFEST = having(
         "files": _Hashes,
     }
 )
-_RUN = having(
-    {
-        "scale": Text,
-        "method": Text,
-        "factor": Number,
-        "options": dict[str, Any],
-        "seed": Count,
-        "length": _Positive,
-        "steps": _Positive,
-        "batch": _Positive,
-        "model": having({"source": Text, "sha256": _Hashes}),
-    }
-)
-_TRAINING = having(
-    {
-        "run": _RUN,
-        "identity": Text,
-        "sha256": Annotated[_Hashes, Field(min_length=1)],
-        "parameters": _Positive,
-        "losses": _Losses,
-        "seconds_per_step": _Seconds,
-        "data_facts": having(
-            {
-                "sha256": Text,
-                "sequences": _Positive,
-                "books": list[having({"title": Text, "sha256": Text})],
-            }
-        ),
-        "ran_on": dict[str, Any],
-        "content": Text,
-    },
-)
-
-
-def training(folder: Path) -> dict | None:
-    """The training.json of a checkpoint that experiments.finetune made; None for any other.
-
-    Raises:
-        InputError: the training.json is not what experiments.finetune wrote.
-    """
-    file = folder / FACTS
-    if not file.is_file():
-        return None
-    anew = (
-        "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
-        "wrote it, or remove it to evaluate the checkpoint under its own name"
-    )
-    facts = files.read_json(file, anew)
-    schema.check(facts, _TRAINING, str(file), anew)
-    hashed = facts["identity"], facts["content"]
-    if hashed != (records.identity(**facts["run"]), content(facts)):
-        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
-    return facts
-
-
-def content(facts: dict) -> str:
-    """The hash that a training.json holds of what it states."""
-    return records.content_hash({name: facts[name] for name in facts if name != "content"})
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -230,7 +167,7 @@ class Output:
         else."""
         if not os.path.lexists(self.path):
             return False
-        facts = training(self.path)
+        facts = trained.read(self.path)
         if facts is None:
             raise InputError(
                 f"{self.path} exists and holds no training run; give another --output, or remove "
@@ -313,6 +250,6 @@ class Output:
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(processes.count()),
         }
-        files.write_json(finished / FACTS, stated | {"content": content(stated)})
+        files.write_json(finished / trained.FILE, stated | {"content": trained.content(stated)})
         finished.rename(self.path)
         remove_but(None, self.unfinished)

@@ -9,6 +9,7 @@ import pytest
 from core.errors import InputError
 from experiments.training import state
 from experiments.training.state import MANIFEST, Output
+from records import trained
 from tests.changes import changes
 from tests.files import write
 from tests.models import checkpoint, fine_tuned
@@ -65,11 +66,11 @@ def test_a_checkpoint_of_which_any_value_was_changed_is_refused(folder, facts, n
 def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
     folder = checkpoint(tmp_path / "tuned")
     as_it_is = fine_tuned(folder)
-    file = folder / state.FACTS
-    assert state.training(folder) == as_it_is
+    file = folder / trained.FILE
+    assert trained.read(folder) == as_it_is
     for at, kind, other in changes(as_it_is):
         write(file, other)
-        found = said(lambda: state.training(folder))
+        found = said(lambda: trained.read(folder))
         if at not in FREE:
             assert isinstance(found, str) and str(file) in found, (at, kind)
 

@@ -1,0 +1,75 @@
+"""What training.json says, beside the weights of a checkpoint that experiments.finetune made."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from core import files, schema
+from core.errors import InputError
+from core.schema import Count, Number, Text, having
+from records import content_hash, identity
+
+FILE = "training.json"
+_Positive = Annotated[Count, Field(ge=1)]
+_Hashes = dict[str, Text]
+_Losses = Annotated[list[Number], Field(min_length=1)]
+_Seconds = Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1)]
+_RUN = having(
+    {
+        "scale": Text,
+        "method": Text,
+        "factor": Number,
+        "options": dict[str, Any],
+        "seed": Count,
+        "length": _Positive,
+        "steps": _Positive,
+        "batch": _Positive,
+        "model": having({"source": Text, "sha256": _Hashes}),
+    }
+)
+_TRAINING = having(
+    {
+        "run": _RUN,
+        "identity": Text,
+        "sha256": Annotated[_Hashes, Field(min_length=1)],
+        "parameters": _Positive,
+        "losses": _Losses,
+        "seconds_per_step": _Seconds,
+        "data_facts": having(
+            {
+                "sha256": Text,
+                "sequences": _Positive,
+                "books": list[having({"title": Text, "sha256": Text})],
+            }
+        ),
+        "ran_on": dict[str, Any],
+        "content": Text,
+    },
+)
+
+
+def read(folder: Path) -> dict | None:
+    """The training.json of a checkpoint that experiments.finetune made; None for any other.
+
+    Raises:
+        InputError: the training.json is not what experiments.finetune wrote.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    anew = (
+        "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
+        "wrote it, or remove it to evaluate the checkpoint under its own name"
+    )
+    facts = files.read_json(file, anew)
+    schema.check(facts, _TRAINING, str(file), anew)
+    hashed = facts["identity"], facts["content"]
+    if hashed != (identity(**facts["run"]), content(facts)):
+        raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
+    return facts
+
+
+def content(facts: dict) -> str:
+    """The hash that a training.json holds of what it states."""
+    return content_hash({name: facts[name] for name in facts if name != "content"})
