@@ -1,5 +1,5 @@
 """A fine-tune, from its settings to its record: what it needs, what decides its result, how it is
-trained, and what is written of it."""
+trained, and what is written of it. The command is that of experiments.finetune."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.training.state import Output
 from records import trained
 
 if TYPE_CHECKING:
-    from experiments.finetune import FineTune
+    from experiments.kit.command import Command
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.
@@ -41,7 +41,7 @@ def with_dtype(training: Training) -> Training:
     return dataclasses.replace(training, dtype=training.dtype or default)
 
 
-def fine_tune(command: FineTune, training: Training, steps: int) -> None:
+def fine_tune(command: Command, training: Training, steps: int) -> None:
     """Train, unless the checkpoint exists, and write its record."""
     name = command.run_name()
     command.check_place(name)
@@ -69,7 +69,7 @@ def fine_tune(command: FineTune, training: Training, steps: int) -> None:
         record(command, trained.read(output.path), run, file)
 
 
-def print_needs(command: FineTune, training: Training, steps: int) -> None:
+def print_needs(command: Command, training: Training, steps: int) -> None:
     """Print what the run needs."""
     gpus = command.arguments.gpus or torch.cuda.device_count()
     print(*budget.plan(command.model.architecture, training, command.length, steps, gpus), sep="\n")
@@ -77,7 +77,7 @@ def print_needs(command: FineTune, training: Training, steps: int) -> None:
         print(f"expected      {hours_here(command, training, steps)}")
 
 
-def hours_here(command: FineTune, training: Training, steps: int) -> str:
+def hours_here(command: Command, training: Training, steps: int) -> str:
     """The hours that a run takes on this CPU, by the records of those that trained this model on
     it."""
     config = command.model.architecture
@@ -104,7 +104,7 @@ def hours_here(command: FineTune, training: Training, steps: int) -> str:
     return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
 
 
-def settings_of_run(command: FineTune, training: Training, steps: int) -> dict:
+def settings_of_run(command: Command, training: Training, steps: int) -> dict:
     """All that decides the result, as a file states it and in this order: a run's identity is its
     hash, and its manifest, training.json and record repeat it."""
     method, options = command.setting()
@@ -137,7 +137,7 @@ def settings_of_run(command: FineTune, training: Training, steps: int) -> dict:
     return json.loads(json.dumps(facts, default=str))
 
 
-def train(command: FineTune, output: Output, training: Training) -> None:
+def train(command: Command, output: Output, training: Training) -> None:
     """Train from the last checkpoint, or from the start, to the end; every process calls this."""
     settings = output.settings
     length = settings["length"]
@@ -182,7 +182,7 @@ def train(command: FineTune, output: Output, training: Training) -> None:
         output.finish(trainer, loading.stock_tokenizer(command.model.source), facts)
 
 
-def record(command: FineTune, facts: dict, run: dict, file: Path) -> None:
+def record(command: Command, facts: dict, run: dict, file: Path) -> None:
     """Write the record of a finished run.
 
     Args:
