@@ -23,6 +23,7 @@ from torch import Tensor, library
 from torch.nn import functional
 from torch.utils.checkpoint import create_selective_checkpoint_contexts
 
+from core import files
 from core.errors import in_one_line
 
 NAME = "sdpa_bfloat16"
@@ -122,10 +123,14 @@ def _fit(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 @functools.cache
 def _compiled() -> None:
-    from torch.utils.cpp_extension import load
+    from torch.utils.cpp_extension import _get_build_directory, load
 
     source = Path(__file__).with_suffix(".cpp")
-    load("dprope_attention", [str(source)], extra_cflags=FLAGS, is_python_module=False)
+    folder = Path(_get_build_directory("dprope_attention", False))
+    with files.lock(folder, wait=True):
+        # torch's own lock is a file. A kill leaves it, and torch would wait for it without end.
+        (folder / "lock").unlink(missing_ok=True)
+        load("dprope_attention", [str(source)], extra_cflags=FLAGS, is_python_module=False)
     library.register_autograd("dprope::attention", _backward, setup_context=_remember)
 
 

@@ -4,6 +4,7 @@ own."""
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils import cpp_extension
 
 from core.extend import extend
 from experiments.base_models.model import Training
@@ -49,6 +50,19 @@ def test_output_and_gradients_are_those_of_float32(batch, heads, groups, head_di
     for one, other in zip((found, *gradients), (expected, *exact_gradients), strict=True):
         assert one.dtype == torch.bfloat16
         assert relative(one, other) < 1e-2
+
+
+@needs_kernel
+def test_what_a_killed_compilation_left_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    left = tmp_path / "dprope_attention" / "lock"
+    left.parent.mkdir()
+    left.touch()
+    compiled = []
+    monkeypatch.setattr(cpp_extension, "load", lambda *_, **__: compiled.append(left.exists()))
+    monkeypatch.setattr(attention.library, "register_autograd", lambda *_, **__: None)
+    attention._compiled.__wrapped__()
+    assert compiled == [False]
 
 
 @needs_kernel
