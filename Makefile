@@ -90,6 +90,7 @@ without-beyond: env ## Show that the paper's part stands alone: render it withou
 ##@ Install
 PIP     = $(PY) -m pip install --quiet --disable-pip-version-check
 # The one on the PATH is taken, of whatever version; pip installs where there is none, or where it fails.
+# It copies: nltk reads no file that has a second name, as uv's cache would give it.
 UV      = 0.13.9
 # From `pip config list` to what uv reads: the same indexes, files, constraints and certificates.
 AS_UV   = s/\\n/ /g; /\.find-links=/s/ /,/g; s/^[^=]*\.index-url=/export UV_DEFAULT_INDEX=/p; \
@@ -103,7 +104,7 @@ $(VENV)/.installed: requirements.lock requirements-data.lock
 	@$(PYTHON) -m venv $(VENV)
 	@uv=$$(command -v uv || { $(PIP) uv==$(UV) 2>/dev/null && echo $(VENV)/bin/uv; }); \
 	eval "$$($(PY) -m pip config list | sort -r | sed -nE '$(AS_UV)')"; \
-	install() { [ -n "$$uv" ] && UV_INDEX_STRATEGY=unsafe-best-match "$$uv" pip install --quiet --python $(PY) "$$@" || $(PIP) "$$@"; }; \
+	install() { [ -n "$$uv" ] && UV_INDEX_STRATEGY=unsafe-best-match UV_LINK_MODE=copy "$$uv" pip install --quiet --python $(PY) "$$@" || $(PIP) "$$@"; }; \
 	install -r requirements.lock && install --no-deps -r requirements-data.lock
 	@touch $@
 env-flash: env ## Compile FlashAttention-2, for training on GPUs (needs nvcc 13)
