@@ -11,10 +11,11 @@ from typing import Any
 
 from analysis.results import Record, Results
 from analysis.scores import Score, Scores, over_seeds
-from analysis.settings import STATES, Setting, methods
-from core import PROPOSED
+from analysis.settings import STATES
+from core import PROPOSED, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
+from core.setting import Setting
 from experiments import suites
 from records import RESULTS, has, of_scaling
 
@@ -184,7 +185,7 @@ def own_methods(results: Results) -> list[str]:
         return []
     return [
         name
-        for name in methods()
+        for name in rope.METHODS
         if has(results.folder, results.name, name) and not has(RESULTS, results.name, name)
     ]
 

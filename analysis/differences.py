@@ -31,7 +31,7 @@ from analysis.comparison import Comparison, Metrics, Row, matched
 from analysis.metrics import OPEN_LLM
 from analysis.results import Record
 from analysis.scores import Score, difference_over_texts, seed_errors, stacked
-from analysis.settings import tokens
+from core.setting import tokens
 from eval import longbench
 from eval.intervals import standard_error
 

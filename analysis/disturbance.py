@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from analysis import published
 from analysis.results import Results
-from analysis.settings import Setting
 from core import rope
 from core.geometry import RopeGeometry
+from core.setting import Setting
 from experiments.disturbance import (
     EQUATION,
     FLOAT32,

@@ -9,8 +9,8 @@ import numpy as np
 from analysis.comparison import Row
 from analysis.results import Record
 from analysis.scores import Score, Scores, book_of, over_seeds, over_texts, stacked
-from analysis.settings import Setting, tokens
 from core.errors import InputError
+from core.setting import Setting, tokens
 from eval import longbench
 from eval.intervals import accuracy_interval
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.scores import Score
-from analysis.settings import methods, tokens
-from core import ORIGINAL, PROPOSED
+from core import ORIGINAL, PROPOSED, rope
 from core.geometry import RopeGeometry
+from core.setting import tokens
 from records import RESULTS
 
 # A table's column of numbers, and the column that says what they measure.
@@ -65,7 +65,7 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     for run, scores in runs(name):
         method = run.get("method")
         if method:
-            title = methods()[method].title
+            title = rope.METHODS[method].title
             row = with_factor(title[:1].upper() + title[1:], method, run.get("factor"))
         else:
             row = str(*run.values())
@@ -94,7 +94,7 @@ def with_factor(title: str, method: str | None, factor: float | None) -> str:
 
 def is_learned(method: str | None) -> bool:
     """Whether a method has learned parameters, so that the paper has one row of it for all s."""
-    return method in methods() and methods()[method].start is not None
+    return method in rope.METHODS and rope.METHODS[method].start is not None
 
 
 def rivals(name: str) -> list[str]:

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from analysis.results import Results
-from core import PROPOSED, SYMBOLS, rope
-from core.setting import AS_IT_IS, Setting, tokens
-
-__all__ = [
-    "AS_IT_IS",
-    "BASELINE",
-    "STATES",
-    "SYMBOLS",
-    "Setting",
-    "default_of",
-    "extended_length",
-    "lengths",
-    "methods",
-    "of_all_factors",
-    "seed_count",
-    "span",
-    "tokens",
-]
+from core import PROPOSED, rope
+from core.setting import Setting, tokens
 
 BASELINE = rope.METHODS[rope.BASELINE].title  # YaRN
 STATES = ((False, "without training"), (True, "fine-tuned"))
@@ -33,11 +16,6 @@ def of_all_factors(setting: Setting) -> str:
     """A setting's name where it stands for all factors, whose n̂ differ."""
     title = rope.METHODS[rope.PROPOSED].title
     return f"{title} (the paper's n̂)" if setting.option("n_hat") else setting.name
-
-
-def methods() -> Mapping[str, rope.Method]:
-    """The registered methods."""
-    return rope.METHODS
 
 
 def default_of(option: str) -> Any:

@@ -102,6 +102,8 @@ def read_json(file: Path, remedy: str, kind: type | tuple[type, ...] = dict) -> 
         content = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=whole)
         if not isinstance(content, kind):
             raise ValueError("it is not an object")
+        if r"\ud" in text.lower():  # what stands for half of a surrogate pair, or for a whole one
+            json.dumps(content, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {file} ({error}); {remedy}.") from error
     return content

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from analysis import disturbance, published
 from analysis.results import NotMeasured, Results
-from analysis.settings import Setting
 from core import rope
 from core.angles import angle_distribution as distribution
+from core.setting import Setting
 from figures.kit import style
 
 # b and s of the paper's figures

@@ -10,8 +10,9 @@ from analysis.comparison import ablations, compared, own_methods
 from analysis.disturbance import compute, factors
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import Setting, lengths
+from analysis.settings import lengths
 from core import rope
+from core.setting import Setting
 from figures.kit import style
 from figures.kit.style import MOST
 

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure, SubFigure
 from analysis.comparison import Row, compared, own_methods
 from analysis.results import Results
 from analysis.scores import counted
-from analysis.settings import STATES, of_all_factors, tokens
+from analysis.settings import STATES, of_all_factors
 from core import rope
+from core.setting import tokens
 from figures.kit import style
 
 _UNEXTENDED = (None, rope.ORIGINAL)

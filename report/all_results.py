@@ -9,8 +9,9 @@ from analysis import disturbance, metrics, results
 from analysis.comparison import Metrics, comparisons
 from analysis.results import Results
 from analysis.scores import Score, Scores
-from analysis.settings import STATES, Setting
+from analysis.settings import STATES
 from core import discovery
+from core.setting import Setting
 
 # By experiment: its scores by metric, and their unit.
 SCORES: dict[str, tuple[Metrics, str]] = {

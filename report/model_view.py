@@ -17,9 +17,9 @@ from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
 from analysis.scores import Score, number, spread
-from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
+from core.setting import Setting
 from records import RESULTS
 from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn

@@ -11,8 +11,9 @@ from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons
 from analysis.metrics import ALL, passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
-from analysis.settings import AS_IT_IS, STATES, SYMBOLS, default_of, methods, seed_count
-from core import ORIGINAL, PROPOSED, TIME_REFERENCE
+from analysis.settings import STATES, default_of, seed_count
+from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
+from core.setting import AS_IT_IS
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
 
 INTERVALS = (
@@ -102,7 +103,7 @@ def ruler(results: Results) -> Table:
 
 def time_cost(results: Results) -> Table:
     """Table 9: time of a training step and of a forward pass."""
-    reference = methods()[TIME_REFERENCE].title
+    reference = rope.METHODS[TIME_REFERENCE].title
     caption = (
         f"Time of a training step and of a forward pass, relative to {reference}. Measured rows "
         "are the median over rounds, with a 95 % interval in brackets; every round times every "

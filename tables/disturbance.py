@@ -4,8 +4,9 @@ from analysis import published
 from analysis.disturbance import CONVENTIONS, FLOAT32, compute, deviations, factors, settings
 from analysis.results import Results
 from analysis.scores import number
-from analysis.settings import extended_length, of_all_factors, tokens
+from analysis.settings import extended_length, of_all_factors
 from core import rope
+from core.setting import tokens
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
 _TITLES = dict(zip(CONVENTIONS, ("code, f32", "code, f64", "Eq. (7)")))

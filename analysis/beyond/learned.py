@@ -6,10 +6,11 @@ from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row, in_comparison
 from analysis.results import Record, Results
 from analysis.scores import Scores, over_texts
-from analysis.settings import Setting, seed_count
+from analysis.settings import seed_count
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
 from core.errors import InputError
+from core.setting import Setting
 
 _PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
 

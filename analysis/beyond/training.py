@@ -9,9 +9,9 @@ import numpy as np
 
 from analysis.results import Record, Results, read
 from analysis.scores import stacked
-from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
+from core.setting import Setting
 from eval.intervals import standard_error
 
 QUARTERS = 4

@@ -16,8 +16,9 @@ from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, number, over_seeds
-from analysis.settings import SYMBOLS, Setting, extended_length, tokens
-from core import discovery, rope
+from analysis.settings import extended_length
+from core import SYMBOLS, discovery, rope
+from core.setting import Setting, tokens
 
 INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract

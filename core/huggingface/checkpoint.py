@@ -155,7 +155,13 @@ def check_held(model: PreTrainedModel) -> None:
     """As :func:`check_fit`, of a model in memory and what would be written of it."""
     config = copying.copy(model.config)
     config.architectures = [type(model).__name__]
-    held = remove_tied_weights_from_state_dict(model.state_dict(), model)
+    try:
+        held = remove_tied_weights_from_state_dict(model.state_dict(), model)
+    except RuntimeError as error:  # two are one, which the class does not tie
+        raise InputError(
+            f"{type(model).__name__} is not what its configuration describes "
+            f"({in_one_line(error)}), which a load would lose; give each its own weights."
+        ) from error
     without = {name: tensor.to("meta") for name, tensor in held.items()}
     if wrong := unfit(skeleton(config, rotates=False), without, lambda name: held[name].cpu()):
         raise InputError(

@@ -3,6 +3,7 @@ errors."""
 
 import argparse
 import contextlib
+import io
 import math
 import os
 import re
@@ -363,6 +364,8 @@ def run(main: Callable[[], None]) -> None:
 
     Whoever keeps a part of an unfinished run adds a note to the error that says so.
     """
+    if sys.stdout is None:  # the shell closed it (>&-)
+        sys.stdout = io.StringIO()
     for stream in (sys.stdout, sys.stderr):  # a terminal with ASCII only shows n̂ as n\\u0302
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -10,9 +10,9 @@ from analysis.beyond import learned as records
 from analysis.beyond.loss_by_position import level, untrained
 from analysis.comparison import Row, own_methods
 from analysis.results import Results
-from analysis.settings import Setting
 from core import rope
 from core.beyond.methods.given_factors import learned_name
+from core.setting import Setting
 from figures.kit import style
 
 _LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started

@@ -9,8 +9,9 @@ from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import BASELINE, Setting
+from analysis.settings import BASELINE
 from core import rope
+from core.setting import Setting
 from figures.beyond import curves
 from figures.kit import style
 

@@ -43,7 +43,7 @@ def needles(results: Results) -> Figure:
         figure,
         "A mark: −log of the probability of a key's five digits, mean over texts. Dashed: a blind "
         "guess among all numbers of five digits. Right of L a key is farther than in any text of "
-        "pre-training.",
+        "pre-training. Original, last: what lies further back is not read.",
     )
     return figure
 

@@ -12,7 +12,8 @@ from analysis.beyond.training import Gap
 from analysis.comparison import own_methods
 from analysis.results import Results
 from analysis.scores import counted, number
-from analysis.settings import BASELINE, Setting, seed_count
+from analysis.settings import BASELINE, seed_count
+from core.setting import Setting
 from figures.beyond import curves
 from figures.kit import style
 

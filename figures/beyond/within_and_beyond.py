@@ -11,8 +11,9 @@ from analysis.beyond.loss_by_position import BEYOND, WITHIN
 from analysis.comparison import Comparison, comparisons, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
-from analysis.settings import BASELINE, Setting, lengths, tokens
+from analysis.settings import BASELINE, lengths
 from core import rope
+from core.setting import Setting, tokens
 from figures.beyond import curves
 from figures.kit import style
 

@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
-from analysis.settings import Setting
 from core import rope
+from core.setting import Setting
 
 # widths in inches of a column and of a page of a two-column paper
 COLUMN = 3.3
@@ -69,7 +69,7 @@ def use() -> None:
 
 def title(figure: Figure, text: str) -> None:
     """Write what a figure shows above it, over its legend if it has one, unless it is titled."""
-    text = _filled(figure, text, characters=17)
+    text = _filled(figure, text, characters=15)
     legend = next(iter(figure.legends), None)
     if legend is None and not figure.get_suptitle():
         figure.suptitle(text, fontsize=8)

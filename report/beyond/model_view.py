@@ -18,9 +18,10 @@ from analysis.beyond.books import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import LEAST_TEXTS, Score, over_texts
-from analysis.settings import BASELINE, Setting
+from analysis.settings import BASELINE
 from core import ORIGINAL
 from core.errors import InputError
+from core.setting import Setting
 from eval.beyond import ranking
 from report.model_view import SECTIONS, Section, View, find, offered
 from tables.kit.markdown import text

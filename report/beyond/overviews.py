@@ -8,7 +8,8 @@ from typing import NamedTuple
 from analysis.beyond import decision, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
-from analysis.settings import BASELINE, tokens
+from analysis.settings import BASELINE
+from core.setting import tokens
 from report.beyond import model_view as of
 from report.beyond.model_view import OnBooks
 from report.model_view import NONE, View, offered, shown, table

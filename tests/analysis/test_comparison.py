@@ -7,9 +7,9 @@ import pytest
 
 from analysis import metrics, results
 from analysis.comparison import ablations, check_formula, compared, comparisons, in_comparison
-from analysis.settings import Setting
 from core import rope
 from core.errors import InputError
+from core.setting import Setting
 from records import of_scaling
 from tests.analysis.recorder import score
 

@@ -5,7 +5,7 @@ import pytest
 from analysis import disturbance, published
 from analysis.disturbance import CONVENTIONS, FLOAT32
 from analysis.results import Results
-from analysis.settings import Setting
+from core.setting import Setting
 
 SMOLLM2 = Results.of("smollm2")
 GEOMETRY = SMOLLM2.geometry

@@ -101,7 +101,14 @@ def classifier(model):
     return LlamaForSequenceClassification(model.config).eval()
 
 
+def shared(model):
+    first, second, *_ = model.model.layers
+    second.mlp.up_proj.weight = first.mlp.up_proj.weight
+    return model
+
+
 OTHERS = {
+    "two layers with one weight": (shared, "give each its own weights"),
     "LoRA inside": (adapted, "merge an adapter first"),
     "a head of another kind": (classifier, "missing, for example lm_head.weight"),
     "tied in its configuration alone": (untied, "lm_head.weight"),

@@ -88,7 +88,17 @@ def test_the_second_to_lock_learns_who_holds_it_and_a_killed_one_holds_nothing(t
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[1]", '{"a": NaN}', "\xff", "[" * 10**5, '{"a": 1e999}', f'{{"a": {10**400}}}']
+    "content",
+    [
+        "",
+        "[1]",
+        '{"a": NaN}',
+        "\xff",
+        "[" * 10**5,
+        '{"a": 1e999}',
+        f'{{"a": {10**400}}}',
+        r'{"\ud800": 1}',
+    ],
 )
 def test_no_json_but_a_whole_object_of_finite_numbers_is_read(tmp_path, content):
     file = tmp_path / "a.json"

@@ -167,6 +167,7 @@ DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
     [
         (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
         (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
+        (SWITCHED, ["thinks=FALSE"], "<think></think>", ["thinks=TRUE"]),
         (DATED, ["strftime_now=1999-12-31"], "31 December", ["strftime_now=1999-12-30"]),
         (DATED, ["strftime_now=19991231"], "31 December", ["strftime_now=19991230"]),
     ],

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 from matplotlib.colors import to_rgb
 
-from analysis.settings import Setting
 from core import rope
+from core.setting import Setting
 from figures.kit import style
 
 

@@ -9,8 +9,8 @@ from scipy import stats
 from analysis import differences, metrics
 from analysis.beyond import loss_by_position
 from analysis.comparison import Comparison, Row
-from analysis.settings import Setting
 from core.errors import InputError
+from core.setting import Setting
 
 
 def book(*losses, title="A Book"):

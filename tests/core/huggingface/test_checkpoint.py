@@ -354,6 +354,15 @@ def test_what_is_no_whole_checkpoint_is_refused_in_a_line(source, tmp_path, kind
             resolve(str(source)).load()
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, lambda file: file.symlink_to("absent")])
+def test_what_has_the_name_of_a_tokenizers_file_is_one(source, tmp_path, make):
+    (source / "tokenizer.json").unlink()
+    make(source / "tokenizer.json")
+    with pytest.raises(InputError, match="is no file|cannot read|cannot load"):
+        extend_checkpoint(source, tmp_path / "extended", rope.PROPOSED, 2)
+    assert os.listdir(tmp_path) == ["source"]
+
+
 def test_whether_quantised_weights_fit_is_left_to_their_loader(source):
     edit(source, quantization_config={"quant_method": "gptq", "bits": 4})
     packed = rewritten(lambda tensors: tensors.update(packed=tensors.pop("lm_head.weight")))

@@ -98,6 +98,7 @@ def test_the_verdict_says_whether_to_extend_and_for_what(ours, before, words):
         assert each in " ".join(said[:2])
     assert "do not tell" not in " ".join(said)
     assert "On prompts within L a costs no more than chance: +0.0000" in said[-1]
+    assert "Of keys within L it finds" in said[-1]
 
 
 def test_what_the_texts_leave_open_is_said_to_be_open():

@@ -207,9 +207,17 @@ def test_from_python_it_is_a_table_and_the_model_stays_as_it_is(inputs, measured
     pandas.testing.assert_frame_equal(table[columns], expected[columns])
     with pytest.raises(ValueError, match="give tokenizer="):
         best.best(model, given)
-    for none in ("a text", [], [1]):
+    for none in ("a text", [], [1], None, iter(["a text"]), np.array(["a text"])):
         with pytest.raises(ValueError, match="no list of strings"):
             best.best(model, none, tokenizer=tokenizer)
+    for wrong, words in (
+        (torch.nn.Linear(3, 3), "no model of transformers"),
+        (model.model, "is not what its configuration describes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            best.best(wrong, given, tokenizer=tokenizer)
+    with pytest.raises(ValueError, match="give tokenizer="):
+        best.best(model, given, tokenizer="gpt2")
     with pytest.raises(ValueError, match="unknown order"):
         best.best(model, given, tokenizer=tokenizer, by="name")
     with pytest.raises(ValueError, match="keys cannot be asked for"):

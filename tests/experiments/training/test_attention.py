@@ -3,6 +3,7 @@ own."""
 
 import pytest
 import torch
+from torch import library
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils import cpp_extension
 
@@ -60,7 +61,7 @@ def test_what_a_killed_compilation_left_is_not_waited_for(tmp_path, monkeypatch)
     left.touch()
     compiled = []
     monkeypatch.setattr(cpp_extension, "load", lambda *_, **__: compiled.append(left.exists()))
-    monkeypatch.setattr(attention.library, "register_autograd", lambda *_, **__: None)
+    monkeypatch.setattr(library, "register_autograd", lambda *_, **__: None)
     attention._compiled.__wrapped__()
     assert compiled == [False]
 
