@@ -15,7 +15,7 @@ from figures.kit import style
 
 
 def needles(results: Results) -> Figure:
-    """Keys hidden in books: what each costs, by its distance.
+    """Keys hidden in books: nats a key, by distance.
 
     Beyond the paper. “Last” reads the last L tokens alone and can only guess beyond. What costs
     more than a guess says another number. At most seven settings are drawn; the table of keys has
@@ -42,8 +42,8 @@ def needles(results: Results) -> Figure:
     style.note(
         figure,
         "A mark: −log of the probability of a key's five digits, mean over texts. Dashed: a blind "
-        "guess among all numbers of five digits. Right of L a key is farther than in any text of "
-        "pre-training. Original, last: what lies further back is not read.",
+        "guess. Right of L: farther than in any text of pre-training. “last”: what lies further "
+        "back is not read.",
     )
     return figure
 
