@@ -48,7 +48,7 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         InputError: the model is inside a wrapper, has no rotary embedding that can be extended, its
             configuration states no context length, or an option is wrong; the model is as it was.
     """
-    _check_unwrapped(model)
+    _check_model(model)
     check_extension(model)
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
@@ -64,13 +64,21 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     return model
 
 
-def _check_unwrapped(model: PreTrainedModel) -> None:
+def _check_model(model: PreTrainedModel) -> None:
+    """Refuse what is no model, and a configuration that was set to what transformers refuses."""
     if not isinstance(model, PreTrainedModel):
         raise InputError(
             f"{type(model).__name__} is no model of transformers, or wraps a model; give the model "
             f"inside it (of torch.compile: _orig_mod), with any adapter merged into it "
             f"(merge_and_unload)."
         )
+    try:
+        type(model.config).from_dict(model.config.to_dict())
+    except Exception as error:  # what was set may be anything
+        raise InputError(
+            f"the configuration of {type(model).__name__} cannot be read again "
+            f"({in_one_line(error)}); correct what was set in it."
+        ) from error
 
 
 def check_extension(model: PreTrainedModel) -> dict | None:
@@ -185,7 +193,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             (LoRA), the tokenizer is none, or no configuration makes the model's class compute what
             it computes now.
     """
-    _check_unwrapped(model)
+    _check_model(model)
     if any(parameter.is_meta for parameter in model.parameters()):
         raise InputError("the model is on the meta device, without weights; give it loaded.")
     if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
@@ -198,7 +206,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
     with files.new(directory) as partial:
         with clex.fixed(model):
             checkpoint.check_held(model)
-            model.save_pretrained(partial)
+            _save(model, partial)
             if tokenizer is not None:
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
@@ -210,6 +218,18 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             shutil.copymode(partial / "config.json", file)
     model.name_or_path = str(directory)
     return directory
+
+
+def _save(model: PreTrainedModel, directory: Path) -> None:
+    try:
+        model.save_pretrained(directory)
+    except OSError:
+        raise
+    except Exception as error:  # defaults of generation that contradict each other
+        raise InputError(
+            f"transformers cannot write {type(model).__name__} ({in_one_line(error)}); correct "
+            "what was set in its generation_config."
+        ) from error
 
 
 def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:

@@ -15,6 +15,7 @@ import accelerate  # noqa: F401  (without it, from_pretrained builds no model on
 import safetensors
 import torch
 import transformers
+from torch import nn
 from transformers import (
     AutoConfig,
     AutoTokenizer,
@@ -162,13 +163,48 @@ def check_held(model: PreTrainedModel) -> None:
             f"{type(model).__name__} is not what its configuration describes "
             f"({in_one_line(error)}), which a load would lose; give each its own weights."
         ) from error
+    described = skeleton(config, rotates=False)
+    if wrong := _edited(model, described):
+        raise InputError(
+            f"the configuration of {type(model).__name__} was changed after it was built ({wrong}), "
+            "and a load would compute by it; put it back, or load the model with it."
+        )
     without = {name: tensor.to("meta") for name, tensor in held.items()}
-    if wrong := unfit(skeleton(config, rotates=False), without, lambda name: held[name].cpu()):
+    if wrong := unfit(described, without, lambda name: held[name].cpu()):
         raise InputError(
             f"{type(model).__name__} is not what its configuration describes ({wrong}), which a "
             "load would lose; merge an adapter first (merge_and_unload), and tie or resize "
             "weights in the configuration too."
         )
+
+
+def _edited(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
+    """In words, an activation or a number such as a norm's ε by which a model does not compute as
+    one built from its configuration would; or None.
+
+    Shapes are left to :func:`unfit`, and RoPE to :mod:`.embedding`.
+    """
+    held = dict(model.named_modules())
+    for name, module in described.named_modules():
+        stated = _computes_by(module)
+        present = _computes_by(held[name]) if name in held else stated
+        for key, value in stated.items():
+            if key in present and present[key] != value:
+                return f"{name}: {key} {value} in place of {present[key]}"
+    return None
+
+
+def _computes_by(module: nn.Module) -> dict[str, float | str]:
+    """What a module computes by beside its tensors: its numbers, and its class where it has no
+    tensors, as an activation."""
+    unused = ("dropout", "attention_scaling")  # of training, of RoPE
+    numbers = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, float) and not key.endswith(unused)
+    }
+    parts = (*module.children(), *module.parameters(), *module.buffers())
+    return numbers if parts else {"class": type(module).__name__}
 
 
 def _value(file: Path, name: str) -> torch.Tensor:

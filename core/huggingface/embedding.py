@@ -69,6 +69,12 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     if buffer.is_meta:
         raise InputError(f"{name} is on the meta device, without numbers; give it loaded.")
     pairs = buffer.numel()
+    factors = parameters.get("long_factor")
+    if factors and len(factors) != pairs:
+        raise InputError(
+            f"the configuration's RoPE has {len(factors)} factors, and {name} turns {pairs} pairs; "
+            "give one for each pair."
+        )
     base = pretrained.get("rope_theta", math.nan)  # is refused
     scaled = pretrained.get("scaled", {})
     geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)
@@ -77,10 +83,11 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     if rope_type != "default":
         geometry = _scaled(geometry, rope_type, rotary, config)
     # Each pass of longrope writes its buffers anew.
-    if rope_type != "longrope" and not _turns_by(rotary, kind, geometry.inv_freq):
+    if rope_type != "longrope" and not rotates_by(rotary, config, geometry):
         raise InputError(
-            f"{name} rotates by other inverse frequencies than its configuration gives "
-            f"({rope_type} RoPE with the base {base:g}); give the model as it was trained."
+            f"{name} rotates by other inverse frequencies or another attention factor than its "
+            f"configuration gives ({rope_type} RoPE with the base {base:g}); give the model as it "
+            "was trained."
         )
     return geometry
 
@@ -114,19 +121,17 @@ def _scaled(
     )
 
 
-def rotates_by(rotary: nn.Module, config: PreTrainedConfig, scaling: RopeScaling) -> bool:
-    """Whether an embedding, which may have been cast, has the frequencies and the attention factor
-    of a scaling."""
+def rotates_by(
+    rotary: nn.Module, config: PreTrainedConfig, stated: RopeGeometry | RopeScaling
+) -> bool:
+    """Whether an embedding has the frequencies, in bfloat16 (8 bits of mantissa) if it was cast,
+    and the attention factor of a geometry or a scaling."""
     kind = layer_type(config)
-    same = np.isclose(getattr(rotary, _factor_name(kind)), scaling.attention_factor, rtol=1e-3)
-    return bool(same and _turns_by(rotary, kind, scaling.inv_freq))
-
-
-def _turns_by(rotary: nn.Module, kind: str | None, inv_freq: np.ndarray) -> bool:
-    """Whether an embedding has these θ_i, in bfloat16 (8 bits of mantissa) if it was cast."""
+    factor = getattr(rotary, _factor_name(kind), 1.0)  # which not every class of plain RoPE has
     values = rotary.get_buffer(buffer_name(kind))
     tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
-    return np.allclose(values.double().cpu().numpy(), inv_freq, rtol=tolerance, atol=0)
+    turns = np.allclose(values.double().cpu().numpy(), stated.inv_freq, rtol=tolerance, atol=0)
+    return turns and bool(np.isclose(factor, stated.attention_factor, rtol=1e-3))
 
 
 def config_geometry(config: PreTrainedConfig) -> RopeGeometry:

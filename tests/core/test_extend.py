@@ -36,10 +36,13 @@ def test_models_that_are_not_as_pre_trained_are_refused():
     moved = random_model()
     shapeless = random_model()
     empty = random_model().to("meta")
+    louder = random_model()
     rotaries(moved)[0].inv_freq.mul_(0.5)
+    rotaries(louder)[0].attention_scaling = 1.5
     shapeless.config.max_position_embeddings = 0
     for model, says in (
         (moved, "other inverse frequencies"),
+        (louder, "another attention factor"),
         (shapeless, "max_position_embeddings"),
         (empty, "meta device"),
         ("models/tiny", "no model of transformers"),
@@ -107,7 +110,25 @@ def shared(model):
     return model
 
 
+def with_config(**values):
+    def change(model):
+        vars(model.config).update(values)
+        return model
+
+    return change
+
+
+def contradictory(model):
+    vars(model.generation_config).update(do_sample=False, temperature=0.5)
+    return model
+
+
 OTHERS = {
+    "another activation in its configuration": (with_config(hidden_act="gelu"), "mlp.act_fn"),
+    "another ε in its configuration": (with_config(rms_norm_eps=0.1), "variance_epsilon 0.1"),
+    "a truth that is none": (with_config(use_cache="no"), "use_cache"),
+    "an id that is none": (with_config(eos_token_id="x"), "eos_token_id"),
+    "defaults of generation that contradict each other": (contradictory, "temperature"),
     "two layers with one weight": (shared, "give each its own weights"),
     "LoRA inside": (adapted, "merge an adapter first"),
     "a head of another kind": (classifier, "missing, for example lm_head.weight"),

@@ -16,6 +16,7 @@ ORIGINAL = {"original_max_position_embeddings": L // 4}
 YARN = {"rope_type": "yarn", "factor": 4.0, **ORIGINAL}
 LINEAR = {"rope_type": "linear", "factor": 4.0}
 LISTS = {"rope_type": "longrope", "short_factor": [1.0] * PAIRS, "long_factor": [2.0] * PAIRS}
+ONE_FOR_ALL = LISTS | ORIGINAL | {"short_factor": [1.0], "long_factor": [2.0]}
 HALF = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
 LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
@@ -143,11 +144,12 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
         (L, {"rope_parameters": LISTS | ORIGINAL}, L),
         (L // 4, {"rope_parameters": LISTS | ORIGINAL}, "max_position_embeddings"),
         (L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, L),
+        (L, {"rope_parameters": ONE_FOR_ALL}, "1 factors.*turns 8 pairs"),
         (L, {"rope_parameters": LLAMA3 | ORIGINAL}, L),  # as Llama 3.1, by twice its factor
         (L, {"dual_chunk_attention_config": {"chunk_size": 32}}, "dual_chunk_attention_config"),
     ],
 )
-def test_one_length_is_taken_or_its_key_is_named(length, options, taken):
+def test_one_length_is_taken_or_the_fault_is_named(length, options, taken):
     rope = {"rope_theta": 1e4, "rope_type": "default"} | options.pop("rope_parameters", {})
     config = random_model(max_position_embeddings=length, rope_parameters=rope, **options).config
     if isinstance(taken, int):
