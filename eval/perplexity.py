@@ -97,8 +97,11 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
         before: how many of a window's `length` tokens stand before those of the text, such as BOS.
 
     Raises:
-        InputError: the stride is not below the window's length, or leaves out tokens.
+        InputError: a window of one token, the stride is not below the window's length, or it leaves
+            out tokens.
     """
+    if length < 2:
+        raise InputError(f"a window of {length} token predicts no other; give a length of 2 or more.")
     if stride > length - max(before, 1):
         raise InputError(
             f"the stride is {stride} and the window {length} tokens; the stride must be shorter."

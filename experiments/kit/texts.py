@@ -305,7 +305,10 @@ def books_of(record: Path, given: list[Book]) -> list[Book]:
 
 
 def in_folder(folder: Path) -> list[Path]:
-    """The files of books in a folder; InputError if there are none."""
+    """The files of books in a folder; InputError if it is none, or there
+    are none."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no directory; give one that holds .txt or .parquet files.")
     inside = sorted(file for file in folder.glob("*") if file.suffix.lower() in SUFFIXES)
     if not inside:
         raise InputError(f"no .txt or .parquet file in {folder}; give a folder that has some.")
@@ -372,7 +375,9 @@ def content(path: Path) -> str:
 def check_file(path: Path) -> None:
     """Raise InputError unless this is a file or a link to one."""
     if not os.path.isfile(path):
-        raise InputError(f"no text file at {path}; give a file, or take it out.")
+        most = _KINDS.get(str(path))
+        meant = f" (of a package: {path}:1 to {path}:{most})" if most else ""
+        raise InputError(f"no text file at {path}{meant}; give a file, or take it out.")
 
 
 def read(tokenizer, given: list[Book], least: int, most: int | None = None) -> dict[Book, Tensor]:

@@ -67,6 +67,8 @@ LINES = """
     option without its method: passkey --model {model} --n-hat 4
     unknown task: longbench_e --model {model} --tasks nonesuch
     a stride too long: perplexity --model {model} --texts text.txt --lengths 64 --stride 64
+    a window that predicts nothing: perplexity --model {model} --texts text.txt --lengths 1
+    a file as a corpus: finetune --model {model} --method pi --corpus text.txt --output out
     a text shorter than the window: perplexity --model {model} --texts text.txt --lengths 4096
     a prompt that has no room: passkey --model {model} --lengths 100
     data without the benchmark: open_llm --model {model} --benchmarks folder
