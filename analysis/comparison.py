@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.results import Record, Results
+from analysis.results import Record, Results, models
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES
 from core import PROPOSED, rope
@@ -180,13 +180,17 @@ def in_comparison(results: Results) -> Callable[[Row], bool]:
 
 
 def own_methods(results: Results) -> list[str]:
-    """The methods that were measured here and, of this model, not in results/: a user's own."""
-    if not (RESULTS / results.name).is_dir():  # a user's own model
-        return []
+    """The methods that were measured here and, of this model, not in results/: a user's own.
+
+    Of a user's own model, those that were measured of no model in results/.
+    """
+    committed = models(RESULTS)
+    known = [results.name] if results.name in committed else committed
     return [
         name
         for name in rope.METHODS
-        if has(results.folder, results.name, name) and not has(RESULTS, results.name, name)
+        if has(results.folder, results.name, name)
+        and not any(has(RESULTS, model, name) for model in known)
     ]
 
 

@@ -25,8 +25,9 @@ def loss_by_position(results: Results) -> Figure:
     Beyond the paper. At most seven methods, the same in all panels: DPRoPE, a user's own, and those
     of least loss beyond L in the first panel. The table of losses by position has all of them.
 
-    A panel for each state and scaling factor: the comparable set of records on the most texts that
-    has the baseline, and each set that has a method of a user's own.
+    A panel for each state and scaling factor: of the comparable sets of records that have the
+    baseline and the most methods that are drawn, that on the most texts; and each set that has a
+    method of a user's own.
 
     Raises:
         NotMeasured: there is no such set.
@@ -60,11 +61,12 @@ def loss_by_position(results: Results) -> Figure:
 
 def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
     """The kinds of settings that are drawn, at most MOST: the paper's method, the baseline, a
-    user's own, then those of the least loss beyond L in the first set."""
+    user's own, then those of the least loss beyond L in the first set, then in the others."""
     users = own_methods(results)
     listed = [_methods(results, rows) for rows in shown]
-    by_loss = sorted(listed[0], key=lambda row: losses.level(row).mean)
-    by_loss += [row for rows in listed[1:] for row in rows]
+    by_loss = [
+        row for rows in listed for row in sorted(rows, key=lambda row: losses.level(row).mean)
+    ]
     first = [(rope.BASELINE, False), PAPERS, (rope.PROPOSED, False)]
     first += [(name, False) for name in users]
     there = {_kind(row.setting) for rows in listed for row in rows}
@@ -73,7 +75,8 @@ def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
 
 
 def _shown(results: Results, factor: float) -> list[Comparison]:
-    """Of each state the set on the most texts, and those of a user's own methods."""
+    """Of each state the set of the most methods, of several that on the most texts; and those of a
+    user's own methods."""
     users = own_methods(results)
     sets = [
         rows
@@ -81,7 +84,7 @@ def _shown(results: Results, factor: float) -> list[Comparison]:
         if rows.find(rope.BASELINE, {}) and len(rows.rows) > 1
     ]
     most: dict[bool, Comparison] = {}
-    for rows in sorted(sets, key=_texts):
+    for rows in sorted(sets, key=lambda rows: (_drawn(results, rows), _texts(rows))):
         most[rows.rows[0].trained] = rows
     return [
         rows
@@ -91,8 +94,13 @@ def _shown(results: Results, factor: float) -> list[Comparison]:
 
 
 def _methods(results: Results, rows: Comparison) -> list[Row]:
-    """The rows without ablations, options, and what was learned."""
-    return [row for row in learned.methods(results, rows, variants=False) if _kind(row.setting)]
+    """The rows without ablations, options, and what was learned; of those that make the same model,
+    which has the same losses, the first."""
+    found: dict[bytes, Row] = {}
+    for row in learned.methods(results, rows, variants=False):
+        if _kind(row.setting):
+            found.setdefault(losses.by_text(*row.runs).tobytes(), row)
+    return list(found.values())
 
 
 def _kind(setting: Setting) -> Kind | None:
@@ -100,6 +108,11 @@ def _kind(setting: Setting) -> Kind | None:
     if not setting.plain("n_hat") or setting.last:
         return None
     return setting.method, setting.option("n_hat") is not None
+
+
+def _drawn(results: Results, rows: Comparison) -> int:
+    """How many of a set's methods would be drawn, were it alone."""
+    return min(len(_methods(results, rows)), style.MOST)
 
 
 def _texts(rows: Comparison) -> int:

@@ -61,8 +61,9 @@ def draw(ranking: Ranking, title: str, file: Path) -> None:
     names = [row.name if row.extends else f"{row.name} (not extended)" for row in rows]
     every[0].set_yticks(range(len(rows)), names)
     every[0].set_ylim(len(rows) - 0.5, -0.5)
+    columns = 1 if len(panels) == 1 else 3
     handles, labels = every[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
     figure.suptitle(title, fontsize="medium")
     drawn = io.BytesIO()
     figure.savefig(drawn, format=file.suffix.removeprefix("."), dpi=200)
@@ -70,29 +71,32 @@ def draw(ranking: Ranking, title: str, file: Path) -> None:
 
 
 def _panel(axes: Axes, ranking: Ranking, what: str) -> None:
-    """The means of each setting; of one that is far off, its numbers at the edge."""
+    """The means of each setting; of one that is far off, its number at the edge."""
     means = {
         where: np.array([row.mean(f"{what}_{where}") for row in ranking.rows]) for where in COLOURS
     }
-    worse = np.maximum(*means.values())
-    far = worse > _limit(worse)
-    near = np.flatnonzero(~far)
+    limit = _limit(np.maximum(*means.values()))
+    near = {where: np.flatnonzero(values <= limit) for where, values in means.items()}
     for where, colour in COLOURS.items():
-        axes.plot(means[where][near], near, "o", color=colour, label=f"{where} L, mean over texts")
+        shown = means[where][near[where]]
+        axes.plot(shown, near[where], "o", color=colour, label=f"{where} L, mean over texts")
     gaps = [minus(row, ranking.methods[0], f"{what}_beyond") for row in ranking.rows]
     if gaps[0].known:
         axes.errorbar(
-            means["beyond"][near],
-            near,
-            xerr=np.array([gap.half for gap in gaps])[near],
+            means["beyond"][near["beyond"]],
+            near["beyond"],
+            xerr=np.array([gap.half for gap in gaps])[near["beyond"]],
             fmt="none",
             color=COLOURS["beyond"],
             label="95 % interval of the difference to the first",
         )
-    for place in np.flatnonzero(far):
-        numbers = ", ".join(f"{where} {means[where][place]:.2f}" for where in COLOURS)
-        edge = axes.get_yaxis_transform()
-        axes.text(0.98, place, f"{numbers} →", transform=edge, ha="right", va="center")
+    for place in range(len(ranking.rows)):
+        far = {where: values[place] for where, values in means.items() if values[place] > limit}
+        if far:
+            numbers = ", ".join(f"{where} {value:.2f}" for where, value in far.items())
+            edge = axes.get_yaxis_transform()
+            text = axes.text(0.98, place, f"{numbers} →", transform=edge, ha="right", va="center")
+            text.set_bbox({"color": "white", "pad": 1})
     if what == "nats":
         axes.axvline(GUESS, color="black", linestyle=":")
         axes.text(GUESS, -0.5, "a guess", ha="center", va="bottom", fontsize="small")
