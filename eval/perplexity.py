@@ -101,7 +101,9 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
             out tokens.
     """
     if length < 2:
-        raise InputError(f"a window of {length} token predicts no other; give a length of 2 or more.")
+        raise InputError(
+            f"a window of {length} token predicts no other; give a length of 2 or more."
+        )
     if stride > length - max(before, 1):
         raise InputError(
             f"the stride is {stride} and the window {length} tokens; the stride must be shorter."

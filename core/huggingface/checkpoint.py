@@ -166,7 +166,8 @@ def check_held(model: PreTrainedModel) -> None:
     described = skeleton(config, rotates=False)
     if wrong := _edited(model, described):
         raise InputError(
-            f"the configuration of {type(model).__name__} was changed after it was built ({wrong}), "
+            f"the configuration of {type(model).__name__} was changed after it was built "
+            f"({wrong}), "
             "and a load would compute by it; put it back, or load the model with it."
         )
     without = {name: tensor.to("meta") for name, tensor in held.items()}

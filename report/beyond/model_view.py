@@ -77,6 +77,10 @@ class OnBooks:
         """What a row costs minus another, paired by book."""
         return self._by.gap(self.row(name), self.row(than), where)
 
+    def change(self, before: OnBooks, name: str, where: str = BEYOND_L) -> Score:
+        """What a row costs minus what a row of the same name costs in others on the same books."""
+        return self._by.gap(self.row(name), before.row(name), where)
+
     def found(self, name: str, where: str = BEYOND_L) -> str:
         """How many keys a row finds, of how many."""
         return "{} of {}".format(*self._by.found(self.row(name), where))
@@ -154,7 +158,7 @@ def _fine_tuned(view: View, by: ModuleType, per_book: bool) -> list[Comparison]:
 @offered
 def by_training(view: View, name: str, where: str = BEYOND_L) -> Score:
     """What the first round changed of a row's loss on these texts."""
-    return loss_by_position.gap(first_round(view).row(name), sample(view).row(name), where)
+    return first_round(view).change(sample(view), name, where)
 
 
 @offered

@@ -148,11 +148,12 @@ def _with_error(quarter: training.Quarter, digits: int) -> str:
 
 @offered
 def of_the_second_round(view: View) -> str:
-    """Its losses and its nats a key, each a table of its own where there are records."""
+    """Its losses and its nats a key, each a table of its own where there are records; and what
+    training changed of them."""
     found = []
-    for of_keys, what, digits in (
-        (False, "loss", LOSS_DIGITS),
-        (True, "nats a key", KEY_DIGITS),
+    for of_keys, untrained, what, digits in (
+        (False, of.sample(view), "loss", LOSS_DIGITS),
+        (True, of.keys(view), "nats a key", KEY_DIGITS),
     ):
         books = of.second_round(view, of_keys)
         header = (
@@ -160,13 +161,20 @@ def of_the_second_round(view: View) -> str:
             "seeds",
             *SIDES,
             *(f"minus YaRN's: {where}" for where in PLACES),
+            *(f"training changed: {where}" for where in SIDES),
         )
         rows = []
         for row in books.rows:
             name = row.setting.name
             levels = (shown(books.level(name, where), digits) for where in SIDES)
             differences = _differences(books, Compared(name, name), digits)
-            rows.append((text(name), ", ".join(map(str, row.seeds)), *levels, *differences))
+            changes = [NONE for _ in SIDES]
+            if name in untrained.names:
+                changes = [
+                    shown(books.change(untrained, name, where), digits, True) for where in SIDES
+                ]
+            seeds = ", ".join(map(str, row.seeds))
+            rows.append((text(name), seeds, *levels, *differences, *changes))
         if rows:
             found.append(table(header, rows))
     return "\n\n".join(found)

@@ -74,9 +74,7 @@ def test_a_users_texts_stand_beside_the_set_of_more_methods(tmp_path, mine, mode
         write_record(folder / LOSSES / f"{name}_s=2_books=39.json", record)
     panels = loss_by_position(Results.of(model, tmp_path / "results")).axes
     by_title = {axes.get_title("left"): named(axes) for axes in panels}
-    first, second = (
-        by_title[f"without training, s = 2, {count} texts"] for count in (30, 39)
-    )
+    first, second = (by_title[f"without training, s = 2, {count} texts"] for count in (30, 39))
     assert second == {"YaRN", "Mine"}
     committed = named(loss_by_position(Results.of("tiny")).axes[0])
     assert len(first & committed) == 6 and "DPRoPE (n̂ = 40)" in first
