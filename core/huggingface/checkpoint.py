@@ -199,7 +199,7 @@ def _computes_by(module: nn.Module) -> dict[str, float | str]:
     """What a module computes by beside its tensors: its numbers, and its class where it has no
     tensors, as an activation."""
     unused = ("dropout", "attention_scaling")  # of training, of RoPE
-    numbers = {
+    numbers: dict[str, float | str] = {
         key: value
         for key, value in vars(module).items()
         if isinstance(value, float) and not key.endswith(unused)
