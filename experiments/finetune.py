@@ -115,17 +115,18 @@ class FineTune(Command):
         steps = self.arguments.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
+        setting = Setting.make(method, options, self.factor)
+        seed = self.arguments.seed
+        name = setting.run_name(seed)
         if processes.is_first():
-            print(f"run           {self.run_name()}")
-            print(f"method        {Setting.make(method, options).name}", flush=True)
+            print(f"run           {name}")
+            print(f"method        {setting.name}", flush=True)
+        asked = run.Asked(name, method, options, self.factor, seed, self.length(), steps, training)
         if self.arguments.dry_run:
-            run.print_needs(self, training, steps)
+            run.print_needs(self, asked)
         else:
-            run.fine_tune(self, training, steps)
-
-    def run_name(self) -> str:
-        """The name of the run, which its record and by default its checkpoint have."""
-        return Setting.make(*self.setting(), self.factor).run_name(self.arguments.seed)
+            self.check_place(name)
+            run.fine_tune(self, asked)
 
     def check_place(self, name: str) -> None:
         """As for evaluations; and a run of other settings than the suite's is none of it."""
@@ -152,7 +153,6 @@ class FineTune(Command):
         """Whether the method learns its scaling, as CLEX does."""
         return bool(rope.get(self.arguments.method[0]).start)
 
-    @property
     def length(self) -> int:
         """Tokens per sequence: L', but L for a method that learns its scaling, as CLEX's authors
         train it."""

@@ -6,11 +6,12 @@ torchrun and `accelerate launch` state these in RANK, WORLD_SIZE and LOCAL_RANK.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -133,21 +134,21 @@ def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu"
     return 0
 
 
-def once(work: Callable[[], object], here: bool) -> None:
-    """Do `work` in one process while the others wait. If it fails, all end, and only that process
-    reports the error.
+@contextlib.contextmanager
+def one_of_all(here: bool) -> Iterator[bool]:
+    """Inside the context, whether this process is the one that works. The others wait at its end;
+    if the work fails, all end, and only that process reports the error.
 
     Args:
-        here: whether this process does it.
+        here: whether this process is the one, if there are several.
     """
     together = torch.distributed.is_available() and torch.distributed.is_initialized()
     if not together:
-        work()
+        yield True
         return
     failure = None
     try:
-        if here:
-            work()
+        yield here
     except Exception as error:
         failure = error
     statuses = [0] * torch.distributed.get_world_size()

@@ -212,16 +212,20 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
     }
     directory = cache / identity(**what)
 
-    def make() -> None:  # it appears whole or not at all, and one process makes it
-        with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
-            if not directory.exists():
-                with files.new(directory) as new:
-                    new.mkdir()
-                    _write(new, wanted, tokenizer)
-
     # In one process per host, as hosts may not share a disk.
-    processes.once(make, here=int(os.environ.get("LOCAL_RANK", "0")) == 0)
+    with processes.one_of_all(int(os.environ.get("LOCAL_RANK", "0")) == 0) as here:
+        if here:
+            _make(directory, wanted, tokenizer)
     return PackedSequences(directory, wanted.total, wanted.seed)
+
+
+def _make(directory: Path, wanted: Wanted, tokenizer) -> None:
+    """The directory appears whole or not at all, and one process of all commands makes it."""
+    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
+        if not directory.exists():
+            with files.new(directory) as new:
+                new.mkdir()
+                _write(new, wanted, tokenizer)
 
 
 def _write(folder: Path, wanted: Wanted, tokenizer) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,30 @@ CHECKPOINTS = records.ROOT / "checkpoints"
 _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a command line asks for.
+
+    Attributes:
+        name: of the run, which its record and by default its checkpoint have.
+        options: the method's.
+        factor: s.
+        seed: of the data's order.
+        length: tokens per sequence.
+        steps: of the optimizer.
+        training: the other settings.
+    """
+
+    name: str
+    method: str
+    options: dict
+    factor: float
+    seed: int
+    length: int
+    steps: int
+    training: Training
+
+
 def with_dtype(training: Training) -> Training:
     """The settings with a dtype, by default that of this machine; InputError if it lacks the one
     that is given."""
@@ -41,16 +66,15 @@ def with_dtype(training: Training) -> Training:
     return dataclasses.replace(training, dtype=training.dtype or default)
 
 
-def fine_tune(command: Command, training: Training, steps: int) -> None:
+def fine_tune(command: Command, asked: Asked) -> None:
     """Train, unless the checkpoint exists, and write its record."""
-    name = command.run_name()
-    command.check_place(name)
     command.model.source.check_access()
     # refuses a batch that cannot be divided
-    budget.device_batch(training, processes.expected())
-    run = settings_of_run(command, training, steps)
-    output = Output(command.arguments.output or CHECKPOINTS / command.model.folder / name, run)
-    file = records.path(command.results, command.model.folder, command.name, name)
+    budget.device_batch(asked.training, processes.expected())
+    run = settings_of_run(command, asked)
+    folder = command.arguments.output or CHECKPOINTS / command.model.folder / asked.name
+    output = Output(folder, run)
+    file = records.path(command.results, command.model.folder, command.name, asked.name)
     is_recorded = records.is_done(file, run, command.arguments.replace)
     command.check_model()
     if output.is_done:
@@ -60,7 +84,7 @@ def fine_tune(command: Command, training: Training, steps: int) -> None:
         loading.check_trainable(command.model.source, command.model.config)
         processes.start(records.program(command.name))
         try:
-            train(command, output, training)
+            train(command, output, asked.training)
         except BaseException as error:
             error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
             raise
@@ -69,19 +93,21 @@ def fine_tune(command: Command, training: Training, steps: int) -> None:
         record(command, trained.read(output.path), run, file)
 
 
-def print_needs(command: Command, training: Training, steps: int) -> None:
+def print_needs(command: Command, asked: Asked) -> None:
     """Print what the run needs."""
     gpus = command.arguments.gpus or torch.cuda.device_count()
-    print(*budget.plan(command.model.architecture, training, command.length, steps, gpus), sep="\n")
+    config = command.model.architecture
+    print(*budget.plan(config, asked.training, asked.length, asked.steps, gpus), sep="\n")
     if not gpus:
-        print(f"expected      {hours_here(command, training, steps)}")
+        print(f"expected      {hours_here(command, asked)}")
 
 
-def hours_here(command: Command, training: Training, steps: int) -> str:
+def hours_here(command: Command, asked: Asked) -> str:
     """The hours that a run takes on this CPU, by the records of those that trained this model on
     it."""
     config = command.model.architecture
-    work = budget.flops(config, command.length * training.batch * steps, command.length)
+    training = asked.training
+    work = budget.flops(config, asked.length * training.batch * asked.steps, asked.length)
     device = records.environment()["device"]
     seconds = []
     for results in {command.results, records.OWN, records.RESULTS}:
@@ -104,21 +130,21 @@ def hours_here(command: Command, training: Training, steps: int) -> str:
     return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
 
 
-def settings_of_run(command: Command, training: Training, steps: int) -> dict:
+def settings_of_run(command: Command, asked: Asked) -> dict:
     """All that decides the result, as a file states it and in this order: a run's identity is its
     hash, and its manifest, training.json and record repeat it."""
-    method, options = command.setting()
+    training = asked.training
     settings = dataclasses.asdict(training)
     configuration = command.model.config.to_dict()
     facts = {
         "scale": command.model.folder,
         "experiment": command.name,
-        "method": method,
-        "factor": float(command.factor),
-        "options": options,
-        "seed": command.arguments.seed,
-        "length": command.length,
-        "steps": steps,
+        "method": asked.method,
+        "factor": float(asked.factor),
+        "options": asked.options,
+        "seed": asked.seed,
+        "length": asked.length,
+        "steps": asked.steps,
         **{
             name: value
             for name, value in settings.items()
@@ -131,7 +157,7 @@ def settings_of_run(command: Command, training: Training, steps: int) -> dict:
             for name, value in configuration.items()
             if name.endswith(loading.DROPOUT) and value
         },
-        **records.of_method(command.model.geometry, method, command.factor, options),
+        **records.of_method(command.model.geometry, asked.method, asked.factor, asked.options),
         **texts.bos_for_record(command.bos),
     }
     return json.loads(json.dumps(facts, default=str))
@@ -179,7 +205,10 @@ def train(command: Command, output: Output, training: Training) -> None:
             "data_facts": data.facts | {"order": data.order()},
             "ran_on": trainer.ran_on(),
         }
-        output.finish(trainer, loading.stock_tokenizer(command.model.source), facts)
+        tokenizer = loading.stock_tokenizer(command.model.source)
+        with trainer.whole_model() as whole:
+            if processes.is_first():
+                output.finish(whole, tokenizer, trainer.state.log_history, facts)
 
 
 def record(command: Command, facts: dict, run: dict, file: Path) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from experiments.kit import loading, processes
 from records import trained
 
 if TYPE_CHECKING:
-    from transformers import Trainer
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
 MANIFEST = "manifest.json"
 _NAME = "checkpoint-"  # and the number of steps, as transformers has it
@@ -189,8 +189,9 @@ class Output:
             InputError: another command does.
         """
         with contextlib.ExitStack() as lock:
-            here = processes.is_first()
-            processes.once(lambda: lock.enter_context(files.lock(self.path)), here)
+            with processes.one_of_all(processes.is_first()) as here:
+                if here:
+                    lock.enter_context(files.lock(self.path))
             yield
 
     def begin(self, data_sha256: str) -> dict:
@@ -216,31 +217,29 @@ class Output:
             "experiments/finetune.py",
         )
 
-        def prepare() -> None:
-            # what a kill left of a checkpoint goes
-            remove_but(whole(self.unfinished, stated), self.unfinished)
-
-        processes.once(prepare, processes.is_first())
+        with processes.one_of_all(processes.is_first()) as here:
+            if here:  # what a kill left of a checkpoint goes
+                remove_but(whole(self.unfinished, stated), self.unfinished)
         return stated
 
-    def finish(self, trainer, tokenizer, facts: dict) -> None:
-        """Write the finished directory. Every process calls this.
+    def finish(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        logged: Sequence[dict],
+        facts: dict,
+    ) -> None:
+        """Write the finished directory. One process calls this.
 
         Args:
-            trainer: the trainer, at the end of training.
+            model: with its whole weights.
+            logged: what the Trainer logged of each step.
             facts: more facts for `training.json`.
         """
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        with trainer.whole_weights():
-            if trainer.is_world_process_zero():
-                self._write(trainer, model, tokenizer, facts)
-        trainer.accelerator.wait_for_everyone()
-
-    def _write(self, trainer, model, tokenizer, facts: dict) -> None:
         finished = self.unfinished / _FINISHED
         files.remove(finished)
         export(model, finished, tokenizer)
-        history = [entry for entry in trainer.state.log_history if "loss" in entry]
+        history = [entry for entry in logged if "loss" in entry]
         stated = {
             "run": self.settings,
             "identity": records.identity(**self.settings),

@@ -89,14 +89,19 @@ class Trainer(transformers.Trainer):
         self._loss_shifts_labels = True
         self._draws = clex.Draws(arguments.seed)
 
-    def whole_weights(self) -> contextlib.AbstractContextManager:
-        """Inside the context, each process has the whole weights, which ZeRO-3 divides."""
-        if not self.is_deepspeed_enabled:
-            return contextlib.nullcontext()
-        import deepspeed
-
+    @contextlib.contextmanager
+    def whole_model(self) -> Iterator[PreTrainedModel]:
+        """Inside the context, the model with its whole weights, which ZeRO-3 divides among the
+        processes. Every process calls this."""
         model = self.accelerator.unwrap_model(self.model)
-        return deepspeed.zero.GatheredParameters(list(model.parameters()))
+        gathered = contextlib.nullcontext()
+        if self.is_deepspeed_enabled:
+            import deepspeed
+
+            gathered = deepspeed.zero.GatheredParameters(list(model.parameters()))
+        with gathered:
+            yield model
+        self.accelerator.wait_for_everyone()
 
     def train(self):
         """Train to the end, from the last checkpoint in the output directory if there is one.

@@ -139,7 +139,7 @@ def test_what_cannot_be_trained_on_is_refused(folder, tmp_path):
     assert "gives 27 sequences of 10 tokens and a batch needs 28" in refusal(
         folder, tmp_path, batch=28
     )
-    assert "no .txt or .parquet file" in refusal(tmp_path / "nowhere", tmp_path)
+    assert "no directory" in refusal(tmp_path / "nowhere", tmp_path)
     (folder / "rest.parquet").unlink()
     (folder / "a.txt").write_text("")
     (folder / "c.txt").write_text("\n\n")

@@ -88,7 +88,13 @@ def together(rank, file, work):
         world_size=2,
         timeout=datetime.timedelta(seconds=30),
     )
-    command_line.run(lambda: processes.once(work, rank == 0))
+
+    def main():
+        with processes.one_of_all(rank == 0) as here:
+            if here:
+                work()
+
+    command_line.run(main)
 
 
 @pytest.mark.parametrize(
