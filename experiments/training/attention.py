@@ -13,10 +13,13 @@ caps and sinks, never calls it.
 
 import contextlib
 import functools
+import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import torch
 from torch import Tensor, library
@@ -86,8 +89,14 @@ class Kernel:
 def fits(length: int) -> bool:
     """Whether this machine can run the kernel on sequences of `length` tokens."""
     instructions = torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
-    compiler = shutil.which("c++") and shutil.which("ninja")
+    compiler = shutil.which("c++") and shutil.which("ninja", path=_search_path())
     return bool(instructions and compiler and length % BLOCK == 0)
+
+
+def _search_path() -> str:
+    """PATH, and after it the folder of what pip installed, ninja among it: that of a Python which
+    is called by its path need not be on PATH."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 
 def kernel(length: int) -> Kernel | None:
@@ -130,7 +139,8 @@ def _compiled() -> None:
     with files.lock(folder, wait=True):
         # torch's own lock is a file. A kill leaves it, and torch would wait for it without end.
         (folder / "lock").unlink(missing_ok=True)
-        load("dprope_attention", [str(source)], extra_cflags=FLAGS, is_python_module=False)
+        with mock.patch.dict(os.environ, PATH=_search_path()):
+            load("dprope_attention", [str(source)], extra_cflags=FLAGS, is_python_module=False)
     library.register_autograd("dprope::attention", _backward, setup_context=_remember)
 
 

@@ -1,6 +1,8 @@
 """The kernel for CPUs is attention, to the gradient, and a model trains with it as with PyTorch's
 own."""
 
+import shutil
+
 import pytest
 import torch
 from torch import library
@@ -23,6 +25,13 @@ needs_kernel = pytest.mark.skipif(
 
 def relative(found, expected):
     return ((found.float() - expected).norm() / expected.norm()).item()
+
+
+@needs_kernel
+def test_the_ninja_that_was_installed_with_torch_is_found(monkeypatch, tmp_path):
+    (tmp_path / "c++").symlink_to(shutil.which("c++"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert attention.fits(LENGTH)
 
 
 @needs_kernel
