@@ -268,7 +268,7 @@ def own_name(model: str) -> str:
     path = Path(model)
     if path.is_dir():
         path = Path(os.path.abspath(path))  # so that "." has a name
-    return files.component(path.name or "root")
+    return files.component(path.name or "root")  # of the file system, which has none
 
 
 def _content(model: Model) -> dict[str, str]:

@@ -305,8 +305,7 @@ def books_of(record: Path, given: list[Book]) -> list[Book]:
 
 
 def in_folder(folder: Path) -> list[Path]:
-    """The files of books in a folder; InputError if it is none, or there
-    are none."""
+    """The files of books in a folder; InputError if it is no folder, or has none."""
     if not folder.is_dir():
         raise InputError(f"{folder} is no directory; give one that holds .txt or .parquet files.")
     inside = sorted(file for file in folder.glob("*") if file.suffix.lower() in SUFFIXES)
