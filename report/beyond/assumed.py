@@ -3,7 +3,7 @@
 import functools
 
 from analysis.beyond import decision, needles, training
-from analysis.beyond.books import CHANGE, WITHIN
+from analysis.beyond.books import BEYOND, CHANGE, WITHIN
 from analysis.scores import Score
 from records import RESULTS, ROOT
 from report.assumed import COVERING, PAPERS, RIVAL, ZERO
@@ -234,10 +234,16 @@ def _fine_tuned(view: View) -> Assumptions:
     for words in (decision.BETTER, decision.WORSE, decision.SLIGHTLY_WORSE):
         yield f"| {words} |", True
     yield f"| {decision.IMMATERIAL} | | any other | {decision.UNDECIDED} |", True
-    second = of.second_round(view).names + of.second_round(view, of_keys=True).names
-    yield "that takes a fine-tune without scaling, which was planned", "original" not in second
-    yield "A second round is [planned]", not second
-    yield "None of it has been scored yet", not second
+    by_loss, by_keys = of.second_round(view), of.second_round(view, of_keys=True)
+    yield (
+        "that takes a fine-tune without scaling, which was planned",
+        "original" not in by_loss.names,
+    )
+    yield "One arm of it has been scored, YaRN at seed 1", by_loss.names == by_keys.names == [RIVAL]
+    lowered = all(less(by_loss.change(of.sample(view), RIVAL, where)) for where in (WITHIN, BEYOND))
+    raised = all(more(by_keys.change(of.keys(view), RIVAL, where)) for where in (WITHIN, BEYOND))
+    yield "What it gains in loss it does not gain in retrieval", lowered and raised
+    yield "takes the arm without scaling", "original" not in by_keys.names
 
 
 def tiny(view: View) -> Assumptions:
@@ -263,7 +269,8 @@ def tiny(view: View) -> Assumptions:
 def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
-    yield "Within the context it has about as much more", _lost_within(view)
+    costs = of.second_round(view, of_keys=True).change(of.keys(view), RIVAL)
+    yield "Another fine-tune of YaRN costs retrieval", more(costs)
     yield "By loss alone, extending does not pay here", _does_not_pay(view)
     yield "LongRoPE2's rule is best on SmolLM2 by loss", _least(of.sample(view), RULE)
     worse = more(of.loss(views["tiny"], RULE))

@@ -134,6 +134,7 @@ def first_round(view: View) -> OnBooks:
     return OnBooks(loss_by_position, next(alike, Comparison(())))
 
 
+@offered
 @functools.cache
 def second_round(view: View, of_keys: bool = False) -> OnBooks:
     """Losses, or keys, of the fine-tunes that read so many sequences of each book: the most

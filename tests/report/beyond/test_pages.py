@@ -55,6 +55,8 @@ def with_second_round(tmp_path):
     """SmolLM2's records, and such of a second round of four fine-tunes, made of the first's."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
+    for file in (folder / "smollm2").rglob("*seed=1*"):  # what there is of it
+        file.unlink()
     beyond = folder / "smollm2/beyond"
     losses = beyond / "loss_by_position/yarn_s=2_seed=0_books=20.json"
     keys = beyond / "needles/yarn_s=2_books=20.json"
@@ -87,7 +89,7 @@ def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(with_second
     )
     numbers = [re.findall(r"[+−]?\d+\.\d+|\d+", section[0]) for section in (first, second)]
     assert numbers[0] == numbers[1] != []
-    assert "None of it has been scored yet." in capsys.readouterr().err
+    assert "One arm of it has been scored" in capsys.readouterr().err
     section = first[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line[:1] == "|"]
     rows = [[cell.strip() for cell in cells] for cells in lines]
