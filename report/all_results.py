@@ -34,7 +34,8 @@ def table(folder: Path) -> str:
     """CSV, a line for each score.
 
     `part` names the folder of records that stand apart from the model's others; `n` counts samples
-    or books of each seed, an empty interval is none.
+    or books of each seed, an empty interval is none. `per_book` among the options is of a fine-tune
+    that read so many sequences of each book.
     """
     lines = []
     for measured in results.every(folder):
@@ -44,8 +45,8 @@ def table(folder: Path) -> str:
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-# A setting, whether it was fine-tuned, the experiment, its scores by metric, and their unit.
-Measured = tuple[Setting, bool, str, Scores, str]
+# A setting, how it was fine-tuned or None, the experiment, its scores by metric, and their unit.
+Measured = tuple[Setting, dict | None, str, Scores, str]
 
 
 def _disturbances(measured: Results) -> Iterator[Measured]:
@@ -54,7 +55,7 @@ def _disturbances(measured: Results) -> Iterator[Measured]:
         for setting in disturbance.settings(measured, factor):
             if computed := disturbance.compute(measured.plain, setting):
                 scores = {"average": Score(computed.average)}
-                yield setting, False, "disturbance", scores, "10⁻³ nat"
+                yield setting, None, "disturbance", scores, "10⁻³ nat"
 
 
 def _measured(measured: Results) -> Iterator[Measured]:
@@ -64,19 +65,21 @@ def _measured(measured: Results) -> Iterator[Measured]:
         for trained, _ in STATES:
             for rows in comparisons(measured, experiment, trained):
                 for row in rows.rows:
-                    yield row.setting, trained, experiment, row.scores(of), unit
+                    yield row.setting, row.first.training, experiment, row.scores(of), unit
     groups = learned.groups(measured) if learned else []
     for group in sorted(groups, key=lambda each: each.setting.order):
-        yield group.setting, False, "learned", learned.final_losses(group), _NATS
+        yield group.setting, None, "learned", learned.final_losses(group), _NATS
     for record in measured.records("time_cost"):
         for setting, row, time in metrics.times(record):
             if not row["again"]:
-                yield setting, False, "time_cost", {row["phase"]: time}, "of PI's time"
+                yield setting, None, "time_cost", {row["phase"]: time}, "of PI's time"
 
 
 def _lines(measured: Results, found: Iterable[Measured]) -> Iterator[dict]:
-    for setting, trained, experiment, scores, unit in found:
+    for setting, training, experiment, scores, unit in found:
         options = [f"{name}={value}" for name, value in setting.options]
+        if training and "per_book" in training:
+            options += [f"per_book={training['per_book']}"]
         options += [f"last={setting.last}"] if setting.last else []
         for metric, score in scores.items():
             if score is not None:
@@ -86,7 +89,7 @@ def _lines(measured: Results, found: Iterable[Measured]) -> Iterator[dict]:
                     "method": setting.method,
                     "options": " ".join(options),
                     "factor": setting.factor,
-                    "trained": trained,
+                    "trained": training is not None,
                     "experiment": experiment,
                     "metric": metric,
                     "value": score.mean,
