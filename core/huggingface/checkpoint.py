@@ -166,9 +166,8 @@ def check_held(model: PreTrainedModel) -> None:
     described = skeleton(config, rotates=False)
     if wrong := _edited(model, described):
         raise InputError(
-            f"the configuration of {type(model).__name__} was changed after it was built "
-            f"({wrong}), "
-            "and a load would compute by it; put it back, or load the model with it."
+            f"{type(model).__name__} computes otherwise than its configuration says ({wrong}), "
+            "which a load would follow; put back what was changed, or load the model with it."
         )
     without = {name: tensor.to("meta") for name, tensor in held.items()}
     if wrong := unfit(described, without, lambda name: held[name].cpu()):
@@ -191,7 +190,7 @@ def _edited(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
         present = _computes_by(held[name]) if name in held else stated
         for key, value in stated.items():
             if key in present and present[key] != value:
-                return f"{name}: {key} {value} in place of {present[key]}"
+                return f"{name}: {key} {value} is stated, and it has {present[key]}"
     return None
 
 
