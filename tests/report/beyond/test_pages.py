@@ -40,25 +40,25 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     assert folder / "mine/beyond/README.md" in written
 
 
-# The settings of a generated second round: what each loses more than that round's YaRN, on each
-# block and on each key, and its name.
+# The settings of a generated second round: how its records begin, what each loses more than that
+# round's YaRN, on each block and on each key, and its name.
 SECOND = [
-    ("yarn", {}, 0.0, "YaRN"),
-    ("dprope", {"n_hat": 40}, 0.25, "DPRoPE (n̂ = 40)"),
-    ("dprope", {}, 0.5, "DPRoPE (t = 0)"),
-    ("original", {}, 1.5, "original"),
+    ("yarn", "yarn", {}, 0.0, "YaRN"),
+    ("dprope_n-hat=40", "dprope", {"n_hat": 40}, 0.25, "DPRoPE (n̂ = 40)"),
+    ("dprope", "dprope", {}, 0.5, "DPRoPE (t = 0)"),
+    ("original", "original", {}, 1.5, "original"),
 ]
 
 
 @pytest.fixture
 def with_second_round(tmp_path):
-    """SmolLM2's records, and such of three more fine-tunes of the second round, made of YaRN's."""
+    """SmolLM2's records, with such of three fine-tunes of the second round made of YaRN's."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
     beyond = folder / "smollm2/beyond"
     losses = beyond / "loss_by_position/yarn_s=2_seed=1_books=20.json"
     keys = beyond / "needles/yarn_s=2_seed=1_books=20.json"
-    for method, options, more, name in SECOND[1:]:
+    for begin, method, options, more, _ in SECOND[1:]:
         for file in (losses, keys):
             record = read(file)
             record["run"] |= {"method": method, "options": options}
@@ -68,13 +68,13 @@ def with_second_round(tmp_path):
             for of_book in record["scores"].get("keys", {}).values():
                 for key in of_book:
                     key["nats"] += more
-            write_record(file.with_name(f"{name}.json"), record)
+            write_record(file.with_name(file.name.replace("yarn", begin)), record)
     training = folder / "smollm2/finetune"
-    for method, options, _, name in SECOND[1:3]:
+    for begin, method, options, *_ in SECOND[1:3]:
         record = read(training / "yarn_s=2_seed=1.json")
         record["run"] |= {"method": method, "options": options}
         record["run"].pop("scaling", None)
-        write_record(training / f"{name}.json", record)
+        write_record(training / f"{begin}_s=2_seed=1.json", record)
     return folder
 
 
@@ -97,7 +97,7 @@ def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(with_second
         assert header[1] == "seeds"
         shown = {row[0]: row[1:] for row in settings}
         assert shown.keys() == {name for *_, name in SECOND}
-        for _, _, more, name in SECOND:
+        for *_, more, name in SECOND:
             seeds, *_, within, beyond, change, _, _ = shown[name]
             assert seeds == "1"
             if more:
