@@ -112,11 +112,11 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
             except NotMeasured as error:
                 left_out.setdefault(each, []).append(name)
                 missing = error
-                continue
-            drawn = True
-            if arguments.names:
-                print(text)
-            print(*map(os.path.relpath, files), sep="\n", flush=True)
+            else:
+                drawn = True
+                if arguments.names:
+                    print(text)
+                print(*map(os.path.relpath, files), sep="\n", flush=True)
     if arguments.names and not drawn:
         raise missing
     for each, without in left_out.items():

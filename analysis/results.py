@@ -27,18 +27,19 @@ class Record:
         run: what was asked.
         identity: a hash of it.
         scores: what came out.
-        base: what identifies the base model of an evaluated one.
-        comparable: the names of those parts of `run` that must agree, with `base`, in one table.
-        data_facts: of training: the data.
+        base: what identifies the base model of an evaluated one; None of others.
+        comparable: the names of those parts of `run` that must agree, with `base`, in one table;
+            None where there is no such table.
+        data_facts: of training: the data; None of others.
     """
 
     path: Path
     run: dict
     identity: str
     scores: dict
-    base: dict | None = None
-    comparable: tuple[str, ...] = ()
-    data_facts: dict | None = None
+    base: dict | None
+    comparable: list[str] | None
+    data_facts: dict | None
 
     @property
     def file(self) -> str:
@@ -63,14 +64,14 @@ class Record:
     @property
     def alike(self) -> dict:
         """What must agree in one table."""
-        return {"base": self.base} | {name: self.run.get(name) for name in self.comparable}
+        return {"base": self.base} | {name: self.run.get(name) for name in self.comparable or ()}
 
 
 def read(file: Path) -> Record:
     """A record; InputError if it cannot be read, or is no record."""
     content = records.read(file)
-    parts = {each.name for each in fields(Record)} & content.keys()
-    return Record(file, **{name: content[name] for name in parts})
+    _, *parts = fields(Record)
+    return Record(file, *(content.get(part.name) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -173,12 +174,8 @@ class Results:
     def experiments(self) -> list[str]:
         """The experiments that have records."""
         folder = self.folder / self.name
-        return sorted(
-            {
-                file.parent.name
-                for file in [*folder.glob("*/*.json"), *folder.glob(f"{BEYOND}/*/*.json")]
-            }
-        )
+        patterns = ("*/*.json", f"{BEYOND}/*/*.json")
+        return sorted({file.parent.name for each in patterns for file in folder.glob(each)})
 
 
 def models(folder: Path = RESULTS) -> list[str]:
