@@ -42,7 +42,7 @@ class Row:
     @property
     def state(self) -> str:
         """The same in words, see STATES."""
-        return dict(STATES)[self.trained]
+        return STATES[self.trained]
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -50,8 +50,9 @@ class Row:
         return tuple(run.seed for run in self.runs if run.training)
 
     def of_seeds(self, seeds: set[int]) -> Row:
-        """The row with the runs of some seeds only."""
-        return Row(self.setting, tuple(run for run in self.runs if run.seed in seeds))
+        """The row with the runs of some seeds only; of all where there are none."""
+        runs = (run for run in self.runs if not seeds or run.seed in seeds)
+        return Row(self.setting, tuple(runs))
 
     def scores(self, metrics: Metrics) -> Scores:
         """The scores over all seeds."""
@@ -82,9 +83,13 @@ class Comparison:
         """The row of a setting that reads whole texts, or None; without `options` or `factor`, any
         options or factor match."""
         for row in self.rows:
-            same = row.setting.method == method and factor in (None, row.setting.factor)
-            same = same and not row.setting.last
-            if same and (options is None or dict(row.setting.options) == options):
+            setting = row.setting
+            if (
+                setting.method == method
+                and options in (None, dict(setting.options))
+                and factor in (None, setting.factor)
+                and not setting.last
+            ):
                 return row
         return None
 
@@ -150,33 +155,26 @@ def _comparison(records: list[Record]) -> Comparison:
     grouped: dict[Setting, list[Record]] = {}
     for record in records:
         grouped.setdefault(Setting.of(record.run), []).append(record)
-    for runs in grouped.values():
+    rows = []
+    for setting in sorted(grouped, key=lambda each: each.order):
+        runs = grouped[setting]
         if len({run.training and run.training.get("settings") for run in runs}) > 1:
             names = ", ".join(run.file for run in runs)
             raise InputError(
                 f"{names}: fine-tunes with different settings cannot be seeds of one row; keep "
                 f"one kind."
             )
-    return Comparison(
-        tuple(
-            Row(each, tuple(grouped[each])) for each in sorted(grouped, key=lambda each: each.order)
-        )
-    )
+        rows.append(Row(setting, tuple(runs)))
+    return Comparison(tuple(rows))
 
 
-def in_comparison(results: Results) -> Callable[[Row], bool]:
-    """A test of whether a row belongs to the main comparison: no ablation (see Results.ablated), no
-    factors of a file."""
-
-    def listed(row: Row) -> bool:
-        options = dict(row.setting.options)
-        varied = {name: value for name, value in options.items() if name in results.ablated}
-        return "file" not in options and varied in (
-            {},
-            {"n_hat": results.n_hat.get(row.setting.factor)},
-        )
-
-    return listed
+def in_comparison(results: Results, row: Row) -> bool:
+    """Whether a row belongs to the main comparison: no ablation (see Results.ablated), no factors
+    of a file."""
+    options = dict(row.setting.options)
+    varied = {name: value for name, value in options.items() if name in results.ablated}
+    papers = {"n_hat": results.n_hat.get(row.setting.factor)}
+    return "file" not in options and varied in ({}, papers)
 
 
 def own_methods(results: Results) -> list[str]:
@@ -194,27 +192,21 @@ def own_methods(results: Results) -> list[str]:
     ]
 
 
-def ablations(
-    results: Results, experiment: str, option: str, default: object = None
-) -> list[dict[Any, Row]]:
+def ablations(results: Results, experiment: str, option: str) -> list[dict[Any, Row]]:
     """The ablations that there are, as rows by value: without training, then fine-tuned.
 
-    They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal.
-    If several combinations of other options and factor have such rows, it is the one with the most
-    values. A value of the suite's ablations that selects the pairs of another setting has that
-    setting's records.
-
-    Args:
-        default: the option's value if a record does not state it.
+    They are DPRoPE's rows by the value of one option, ascending, at least two, with all else equal;
+    a record that does not state it has the default. If several combinations of other options and
+    factor have such rows, it is the one with the most values. A value of the suite's ablations that
+    selects the pairs of another setting has that setting's records.
     """
-    both = [_ablation(results, experiment, option, trained, default) for trained, _ in STATES]
+    both = [_ablation(results, experiment, option, trained) for trained in STATES]
     return list(filter(None, both))
 
 
-def _ablation(
-    results: Results, experiment: str, option: str, trained: bool, default: object
-) -> dict[Any, Row]:
+def _ablation(results: Results, experiment: str, option: str, trained: bool) -> dict[Any, Row]:
     rows = compared(results, experiment, trained).rows
+    default = rope.method_options(PROPOSED)[option]
     families: dict[tuple, dict] = {}
     for row in rows:
         setting = row.setting
@@ -222,25 +214,24 @@ def _ablation(
         if setting.method == PROPOSED and value is not None:
             others = tuple(entry for entry in setting.options if entry[0] != option)
             families.setdefault((others, setting.factor), {})[value] = row
-    largest = max(families, key=lambda key: len(families[key]), default=None)
-    if largest is None or len(families[largest]) < 2:
+    others, factor = max(families, key=lambda key: len(families[key]), default=((), None))
+    family = families.get((others, factor), {})
+    if len(family) < 2:
         return {}
-    others, factor = largest
-    family = families[largest]
-    geometry = results.geometry
-    alike = [row for row in reversed(rows) if row.setting.factor == factor]
-    measured = {_identity(row.setting, geometry): row.runs for row in alike}
-    measured.pop(None, None)
+    measured = {
+        _identity(row.setting, results.geometry): row.runs
+        for row in reversed(rows)
+        if row.setting.factor == factor
+    }
     for value in _asked(results.name, option) - family.keys():
-        setting = Setting(PROPOSED, tuple(sorted((*others, (option, value)))), factor)
-        if runs := measured.get(_identity(setting, geometry)):
-            family[value] = Row(setting, runs)
+        setting = Setting.make(PROPOSED, dict(others) | {option: value}, factor)
+        same = _identity(setting, results.geometry)
+        if same and same in measured:
+            family[value] = Row(setting, measured[same])
     # Keep the seeds that all values have: for another table, one value may have been trained with
     # more.
     seeds = set.intersection(*(set(row.seeds) for row in family.values()))
-    return {
-        value: family[value].of_seeds(seeds) if seeds else family[value] for value in sorted(family)
-    }
+    return {value: family[value].of_seeds(seeds) for value in sorted(family)}
 
 
 def _asked(model: str, option: str) -> set:
@@ -249,11 +240,9 @@ def _asked(model: str, option: str) -> set:
     return {options[option] for _, options in settings if option in options}
 
 
-def factors(results: Results, *experiments: str) -> list[float]:
+def factors(results: Results, experiment: str) -> list[float]:
     """The scaling factors of the records, ascending: 1 of a model as it is."""
-    return sorted(
-        {float(record.run["factor"]) for name in experiments for record in results.records(name)}
-    )
+    return sorted({float(record.run["factor"]) for record in results.records(experiment)})
 
 
 def matched(ours: Row, other: Row) -> tuple[Row, Row, bool]:
@@ -274,6 +263,5 @@ def matched(ours: Row, other: Row) -> tuple[Row, Row, bool]:
                 f"{run.file} and {first.file} differ in {', '.join(differing)}, so they "
                 f"cannot be compared; measure both alike."
             )
-    if shared := {*ours.seeds} & {*other.seeds}:
-        return ours.of_seeds(shared), other.of_seeds(shared), True
-    return ours, other, False
+    shared = {*ours.seeds} & {*other.seeds}
+    return ours.of_seeds(shared), other.of_seeds(shared), bool(shared)

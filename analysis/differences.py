@@ -21,8 +21,9 @@ of 95 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
@@ -30,10 +31,9 @@ from scipy.special import stdtr
 from analysis.comparison import Comparison, Metrics, Row, matched
 from analysis.metrics import OPEN_LLM
 from analysis.results import Record
-from analysis.scores import Score, difference_over_texts, seed_errors, stacked
+from analysis.scores import Score, combined, difference_over_texts, stacked
 from core.setting import tokens
 from eval import longbench
-from eval.intervals import standard_error
 
 REPRODUCED = "holds here"
 CONTRADICTED = "does not hold here"
@@ -57,37 +57,42 @@ def between(
     our_scores = list(ours.by_seed(metrics, metric).values())
     other_scores = list(other.by_seed(metrics, metric).values())
     if all(score.texts for score in (*our_scores, *other_scores)):
-        our_texts, other_texts = (
-            [score.texts for score in scores] for scores in (our_scores, other_scores)
-        )
+        our_texts = [score.texts for score in our_scores]
+        other_texts = [score.texts for score in other_scores]
         gap = difference_over_texts(our_texts, other_texts, shared)
     else:
-        of_samples = paired(ours, other, experiment, metric)
-        gap = _over_samples(our_scores, other_scores, of_samples, shared)
+        samples = _paired(ours, other, experiment, metric)
+        gap = _over_samples(our_scores, other_scores, samples, shared)
     if gap.seeds == 1 and ours.trained:
         return gap.with_further(_of_other_settings(among, ours.setting.factor, metrics, metric))
     return gap
 
 
 def _over_samples(
-    our_scores: list[Score], other_scores: list[Score], of_samples: Score | None, shared: bool
+    our_scores: list[Score], other_scores: list[Score], samples: list[np.ndarray], shared: bool
 ) -> Score:
-    """The difference of each side's mean over seeds, with the errors over samples and seeds."""
-    if of_samples is None:
-        alone = len(our_scores) == len(other_scores) == 1
-        of_samples = our_scores[0].minus(other_scores[0]) if alone else Score(0.0)
+    """The difference of each side's mean over seeds, with the errors over samples and seeds.
+
+    No random number is drawn, so that no outcome depends on a seed.
+
+    Args:
+        samples: see :func:`_paired`.
+    """
     our_means = np.array([score.mean for score in our_scores])
     other_means = np.array([score.mean for score in other_scores])
-    by_seed = [our_means - other_means] if shared else [our_means, other_means]
     # The mean is of the scores that tables print; that over paired samples may differ from it.
-    gap = Score(
-        float(our_means.mean() - other_means.mean()),
-        n=of_samples.n,
-        seeds=max(map(len, by_seed)),
-        by_seed=tuple(by_seed[0].tolist()) if shared else (),
-    )
-    errors = seed_errors(by_seed)
-    return gap.with_errors(*of_samples.errors, of_samples.freedom).with_further(errors)
+    mean = float(our_means.mean() - other_means.mean())
+    by_seed = [our_means - other_means] if shared else [our_means, other_means]
+    gap = combined(mean, samples, by_seed)
+    if samples or gap.seeds > 1:
+        return gap
+    ours, other = our_scores[0], other_scores[0]
+    gap = replace(gap, n=ours.n)
+    if None in (ours.low, other.low):
+        return gap
+    below, above = ours.errors
+    less, more = other.errors
+    return gap.with_errors(math.hypot(below, more), math.hypot(above, less))
 
 
 def _of_other_settings(
@@ -111,47 +116,42 @@ def _of_other_settings(
     return [(math.sqrt(2 * float((rest**2).sum()) / freedom), freedom)]
 
 
-def paired(ours: Row, other: Row, experiment: str, metric: str) -> Score | None:
-    """The difference with Student's interval over samples, each group's by itself; None if no
-    record holds them.
-
-    No random number is drawn, so that no outcome depends on a seed.
-    """
-    if experiment not in _READ:
-        return None
-    by_run = [_READ[experiment](run, metric) for run in (*ours.runs, *other.runs)]
+def _paired(ours: Row, other: Row, experiment: str, metric: str) -> list[np.ndarray]:
+    """The differences of each group's samples; none if a record does not hold them, or a group has
+    too few."""
+    read = {"open_llm": _open_llm, "ruler": _ruler, "longbench_e": _longbench_e}.get(experiment)
+    if read is None:
+        return []
+    by_run = [read(run, metric) for run in (*ours.runs, *other.runs)]
     count = len(ours.runs)
     gaps = []
     for group, names in by_run[0].items():
         shared = [name for name in names if all(name in scores.get(group, ()) for scores in by_run)]
         if shared:
             runs = stacked(
-                [np.concatenate([scores[group][name] for name in shared]) for scores in by_run]
+                [np.hstack([scores[group][name] for name in shared]) for scores in by_run]
             )
             gaps.append(runs[:count].mean(axis=0) - runs[count:].mean(axis=0))
-    if not gaps or min(map(len, gaps)) < _LEAST:
-        return None
-    mean = float(np.mean([gap.mean() for gap in gaps]))
-    errors = [(standard_error(gap) / len(gaps), len(gap) - 1) for gap in gaps]
-    return Score(mean, n=sum(map(len, gaps))).with_further(errors)
+    return gaps if min(map(len, gaps), default=0) >= _LEAST else []
 
 
-_Scores = dict[
-    str, dict[str, list[float]]
-]  # by group, all of equal weight, and name: of each sample, or the mean
+# By group, all of equal weight, and name: of each sample, or the mean.
+_Scores = dict[str, dict[str, Any]]
 
 
 def _open_llm(run: Record, metric: str) -> _Scores:
     """Scores in per cent by document; each benchmark is a group."""
-    of = run.scores.get("by_document", {})
-    wanted = [name for name, title in OPEN_LLM.items() if metric in (title, OPEN_LLM["average"])]
-    return {name: {name: [100 * score for score in of[name]]} for name in wanted if name in of}
+    return {
+        name: {name: [100 * score for score in documents]}
+        for name, documents in run.scores["by_document"].items()
+        if metric in (OPEN_LLM["average"], OPEN_LLM.get(name))
+    }
 
 
 def _ruler(run: Record, metric: str) -> _Scores:
     """Scores by task; each length is a group."""
     return {
-        length: {task: [score["mean"]] for task, score in tasks.items()}
+        length: {task: score["mean"] for task, score in tasks.items()}
         for length, tasks in run.scores["tasks"].items()
         if metric in ("Avg.", tokens(int(length)))
     }
@@ -162,16 +162,9 @@ def _longbench_e(run: Record, metric: str) -> _Scores:
     tasks = run.scores["tasks"]
     buckets = longbench.AVERAGES.get(metric.replace(">L", ">4k"), ())
     return {
-        bucket: {task: [of[bucket]["mean"]] for task, of in tasks.items() if bucket in of}
+        bucket: {task: of[bucket]["mean"] for task, of in tasks.items() if bucket in of}
         for bucket in buckets
     }
-
-
-_READ: dict[str, Callable[[Record, str], _Scores]] = {
-    "open_llm": _open_llm,
-    "ruler": _ruler,
-    "longbench_e": _longbench_e,
-}
 
 
 @dataclass(frozen=True)
@@ -205,7 +198,7 @@ class Region:
         ends = ((score.mean - self.low, below, above), (self.high - score.mean, above, below))
         # If the mean lies beyond an edge, the interval's other end is nearer to that edge.
         far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)
-        return min(1.0, 2 * float(stdtr(score.freedom, -far)))
+        return 2 * float(stdtr(score.freedom, -far))
 
 
 ABOVE = Region(low=0.0)
@@ -218,17 +211,16 @@ def _in_errors(gap: float, error: float) -> float:
     return math.inf if gap else 0.0
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's level for each of several p-values [n].
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's level for each of several p-values.
 
-    In ascending order, the j-th p-value is compared with LEVEL / (n - j + 1). From the first one
-    above its level on, all are compared with that same level.
+    In ascending order, the j-th of n p-values is compared with LEVEL / (n - j + 1). From the first
+    one above its level on, all are compared with that same level.
     """
-    order = np.argsort(p_values, kind="stable")
-    n = len(p_values)
-    steps = LEVEL / np.arange(n, 0, -1)
-    failing = np.flatnonzero(p_values[order] > steps)
-    last = failing[0] if len(failing) else n - 1
-    levels = np.empty(n)
-    levels[order] = steps[np.minimum(np.arange(n), last)]
+    levels = [LEVEL] * len(p_values)
+    left = len(p_values)
+    for index in np.argsort(p_values, kind="stable"):
+        levels[index] = LEVEL / left
+        if p_values[index] <= levels[index]:
+            left -= 1
     return levels

@@ -5,7 +5,6 @@ It follows from a geometry alone and takes a few milliseconds, so it is computed
 """
 
 import functools
-from dataclasses import replace
 
 from analysis import published
 from analysis.results import Results
@@ -30,12 +29,10 @@ def compute(
 ) -> Disturbance | None:
     """A setting's disturbance; None for a method that is not registered or is learned, and without
     a geometry."""
-    if geometry is None or setting.method not in rope.METHODS:
-        return None
-    options = {
-        name: value for name, value in setting.options if name != "attention_factor"
-    }  # which turns no angle
-    if replace(setting, options=tuple(options.items())).scaling(geometry) is None:
+    # the attention factor turns no angle
+    options = {name: value for name, value in setting.options if name != "attention_factor"}
+    turning = Setting.make(setting.method, options, setting.factor)
+    if geometry is None or turning.scaling(geometry) is None:
         return None
     return of_method(geometry, setting.method, setting.factor, options, convention)
 
@@ -43,8 +40,11 @@ def compute(
 def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by
     hand."""
-    ready = [name for name, method in rope.METHODS.items() if method.ready_for(results.geometry)]
-    listed = [Setting(name, (), factor) for name in ready]
+    listed = [
+        Setting(name, (), factor)
+        for name, method in rope.METHODS.items()
+        if method.ready_for(results.geometry)
+    ]
     if n_hat := results.n_hat.get(factor):
         listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
     return sorted(listed, key=lambda setting: setting.order)
@@ -61,9 +61,7 @@ def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
     """The disturbances that the paper prints, by factor: the setting, the printed one, the
     computed, in 10⁻³ nat."""
     rows = []
-    for (method, factor), printed in sorted(
-        published.disturbance().items(), key=lambda entry: entry[0][1]
-    ):
+    for (method, factor), printed in published.disturbance().items():
         setting = Setting(method, (), factor)
         rows.append((setting, printed, compute(published.GEOMETRY, setting, convention).average))
     return rows

@@ -2,13 +2,13 @@
 metric."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from analysis.comparison import Row
 from analysis.results import Record
-from analysis.scores import Score, Scores, book_of, over_seeds, over_texts, stacked
+from analysis.scores import Score, Scores, book_of, over_seeds, over_texts
 from core.errors import InputError
 from core.setting import Setting, tokens
 from eval import longbench
@@ -30,25 +30,25 @@ def longbench_e(record: Record) -> Scores:
     """The buckets, and the averages whose buckets were all measured."""
     scores = record.scores["buckets"] | record.scores["averages"]
     names = _MINIATURE if record.benchmark else {}
-    tasks = record.scores.get("tasks", {})
+    tasks = record.scores["tasks"].values()
     by_name = {}
     for name, score in scores.items():
         buckets = longbench.AVERAGES.get(name, (name,))
-        groups = [
-            of_task[bucket] for of_task in tasks.values() for bucket in buckets if bucket in of_task
-        ]
-        by_name[names.get(name, name)] = _mean_of(score, *groups)
+        groups = [task[bucket] for task in tasks for bucket in buckets if bucket in task]
+        by_name[names.get(name, name)] = _mean_of(score, groups)
     return by_name
 
 
 def open_llm(record: Record) -> Scores:
     """Each benchmark, and their mean if all four were measured."""
     scores = record.scores["tasks"]
-    of = {name: scores.values() if name == "average" else () for name in scores}
-    return {OPEN_LLM.get(name, name): _mean_of(score, *of[name]) for name, score in scores.items()}
+    return {
+        OPEN_LLM.get(name, name): _mean_of(score, scores.values() if name == "average" else ())
+        for name, score in scores.items()
+    }
 
 
-def _mean_of(score: Mapping, *groups: Mapping) -> Score:
+def _mean_of(score: Mapping, groups: Iterable[Mapping]) -> Score:
     """The mean of groups; without an interval if one has a single sample, which resampling cannot
     change."""
     resampled = all(group.get("n") != 1 for group in groups)
@@ -57,21 +57,17 @@ def _mean_of(score: Mapping, *groups: Mapping) -> Score:
 
 def ruler(record: Record) -> Scores:
     """Every evaluation length, and their mean if there are several."""
-    by_length = {
+    scores = {
         tokens(int(length)): Score.of(score) for length, score in record.scores["lengths"].items()
     }
-    return (
-        by_length
-        if len(by_length) == 1
-        else by_length | {"Avg.": Score.of(record.scores["average"])}
-    )
+    if len(scores) != 1:
+        scores["Avg."] = Score.of(record.scores["average"])
+    return scores
 
 
 def perplexity(record: Record) -> Scores:
     """exp of :func:`log_perplexity`."""
-    losses = log_perplexity(record)
-    with np.errstate(over="ignore"):
-        return {length: loss.exponential() for length, loss in losses.items()}
+    return {length: loss.exponential() for length, loss in log_perplexity(record).items()}
 
 
 def log_perplexity(record: Record) -> Scores:
@@ -97,10 +93,7 @@ def log_perplexity(record: Record) -> Scores:
 
 def _loss(windows: list[tuple[float, int]]) -> float:
     """A text's mean loss, from the summed loss and the number of tokens of its windows."""
-    pairs = stacked(windows)
-    if pairs.shape[1:] != (2,):
-        raise InputError("a record's window is no summed loss and count; measure it again.")
-    sums, counts = pairs.T
+    sums, counts = np.array(windows, dtype=np.float64).T
     return float(sums.sum() / counts.sum())
 
 
@@ -111,10 +104,9 @@ def passkey(record: Record) -> Scores:
 
 def passkeys_within(record: Record, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
-    correct, total = _keys(
-        [line for line in record.scores["by_length"] if line["length"] <= longest]
-    )
-    return Score.of(accuracy_interval(np.arange(total) < correct), 100)
+    lines = [line for line in record.scores["by_length"] if line["length"] <= longest]
+    found, asked = _keys(lines)
+    return Score.of(accuracy_interval(np.arange(asked) < found), 100)
 
 
 def _keys(lines: list[dict]) -> tuple[int, int]:

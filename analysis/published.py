@@ -65,8 +65,7 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     for run, scores in runs(name):
         method = run.get("method")
         if method:
-            title = rope.METHODS[method].title
-            row = with_factor(title[:1].upper() + title[1:], method, run.get("factor"))
+            row = with_factor(rope.METHODS[method].title, method, run.get("factor"))
         else:
             row = str(*run.values())
         model = run.get("model", "LLaMA2-13B")
@@ -76,10 +75,11 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
 
 
 def disturbance() -> dict[tuple[str, float], float]:
-    """The paper's averaged disturbances in 10⁻³ nat, by method and factor."""
+    """The paper's averaged disturbances in 10⁻³ nat, by method and factor, the least factor
+    first."""
+    by_factor = sorted(runs("disturbance"), key=lambda entry: entry[0]["factor"])
     return {
-        (run["method"], float(run["factor"])): float(*scores.values())
-        for run, scores in runs("disturbance")
+        (run["method"], float(run["factor"])): float(*scores.values()) for run, scores in by_factor
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -73,16 +73,16 @@ class Score:
     @property
     def errors(self) -> tuple[float, float]:
         """The standard errors toward smaller and larger values; zeros without an interval."""
-        if self.low is None or self.high is None:
+        if self.low is None:
             return 0.0, 0.0
         times = float(stdtrit(self.freedom, 0.975))
         return (self.mean - self.low) / times, (self.high - self.mean) / times
 
     def with_errors(self, below: float, above: float, freedom: float = math.inf) -> Score:
-        """With the interval of standard errors toward smaller and larger values; without an error
-        there is none."""
+        """With the interval of standard errors toward smaller and larger values; as it is without
+        an error."""
         if not (below or above):
-            return replace(self, low=None, high=None)
+            return self
         times = float(stdtrit(freedom, 0.975))
         low, high = self.mean - times * below, self.mean + times * above
         return replace(self, low=low, high=high, freedom=freedom)
@@ -92,43 +92,31 @@ class Score:
         Satterthwaite."""
         below, above = self.errors
         own = math.hypot(below, above) / math.sqrt(2)
-        further, _ = together(errors)
-        _, freedom = together([(own, self.freedom), *errors])
+        further = math.sqrt(sum(error**2 for error, _ in errors))
+        freedom = _freedom([(own, self.freedom), *errors])
         return self.with_errors(math.hypot(below, further), math.hypot(above, further), freedom)
-
-    def minus(self, other: Score) -> Score:
-        """The difference of two independent numbers; no interval if one of them has none."""
-        gap = Score(self.mean - other.mean, n=self.n, seeds=self.seeds)
-        if self.low is None or other.low is None:
-            return gap
-        below, above = self.errors
-        less, more = other.errors
-        freedom = min(self.freedom, other.freedom)
-        return gap.with_errors(math.hypot(below, more), math.hypot(above, less), freedom)
 
     @property
     def holds_zero(self) -> bool:
         """Whether zero is possible: the interval contains it, or there is no interval."""
         return self.low is None or self.low <= 0 <= self.high
 
-    @property
-    def over_seeds_alone(self) -> bool:
-        """Whether the interval is over seeds on these texts, which are too few to stand for
-        others."""
-        return self.low is not None and 0 < len(self.texts) < LEAST_TEXTS
-
     def exponential(self) -> Score:
         """Of a mean of logarithms, the geometric mean."""
-        low, high = (None if end is None else float(np.exp(end)) for end in (self.low, self.high))
-        return replace(
-            self,
-            mean=float(np.exp(self.mean)),
-            low=low,
-            high=high,
-            texts=tuple(np.exp(self.texts).tolist()),
-            by_seed=tuple(np.exp(self.by_seed).tolist()),
-            geometric=True,
-        )
+        with np.errstate(over="ignore"):  # Score refuses what is not finite
+            mean, low, high = (
+                None if value is None else float(np.exp(value))
+                for value in (self.mean, self.low, self.high)
+            )
+            return replace(
+                self,
+                mean=mean,
+                low=low,
+                high=high,
+                texts=tuple(np.exp(self.texts).tolist()),
+                by_seed=tuple(np.exp(self.by_seed).tolist()),
+                geometric=True,
+            )
 
     def at_most(self, most: float) -> Score:
         """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may
@@ -144,19 +132,17 @@ def stacked(rows: ArrayLike) -> np.ndarray:
 
     Raises:
         InputError: their lengths differ, so they cannot belong to the same samples, or they hold no
-            numbers, or something else.
+            numbers.
     """
     try:
-        values = np.array(rows)
+        values = np.array(rows, dtype=np.float64)
     except ValueError as error:
         raise InputError(
             "two records that are compared hold different numbers of samples; measure again."
         ) from error
     if not values.size:
         raise InputError("a record that is compared holds no samples; measure it again.")
-    if values.dtype.kind not in "fiu":
-        raise InputError("a record that is compared holds no numbers; measure it again.")
-    return values.astype(np.float64)
+    return values
 
 
 def book_of(title: str) -> str:
@@ -164,7 +150,7 @@ def book_of(title: str) -> str:
     return re.sub(r", part \d+$", "", title)
 
 
-def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
+def over_texts(values: ArrayLike) -> Score:
     """The mean over texts with a 95 % interval over what a reader would draw anew: texts and, if
     several, seeds.
 
@@ -177,16 +163,10 @@ def over_texts(values: ArrayLike, geometric: bool = False) -> Score:
 
     Args:
         values: of each seed and text, [seeds, texts].
-        geometric: take the mean, and its errors, of logarithms.
     """
     values = stacked(values)
-    with np.errstate(
-        divide="ignore", invalid="ignore", over="ignore"
-    ):  # Score refuses what is not finite
-        values = np.log(values) if geometric else values
-        by_seed = values.mean(axis=1)
-        score = replace(_of_texts(values.mean(axis=0), by_seed), by_seed=tuple(by_seed.tolist()))
-        return score.exponential() if geometric else score
+    with np.errstate(invalid="ignore", over="ignore"):  # Score refuses what is not finite
+        return _of_texts(values.mean(axis=0), [values.mean(axis=1)])
 
 
 def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> Score:
@@ -202,40 +182,44 @@ def difference_over_texts(ours: ArrayLike, others: ArrayLike, shared: bool) -> S
     """
     ours = stacked(ours)
     others = stacked(others)
-    if shared:
-        return over_texts(np.subtract(*stacked([ours, others])))
     by_text = np.subtract(*stacked([ours.mean(axis=0), others.mean(axis=0)]))
-    return _of_texts(by_text, ours.mean(axis=1), others.mean(axis=1))
+    our_seeds, other_seeds = ours.mean(axis=1), others.mean(axis=1)
+    by_seed = [our_seeds - other_seeds] if shared else [our_seeds, other_seeds]
+    return _of_texts(by_text, by_seed)
 
 
-def _of_texts(by_text: np.ndarray, *by_seed: np.ndarray) -> Score:
-    """A mean over texts [texts], and the independent samples of seeds that add to its error."""
-    errors = seed_errors(by_seed)
-    if len(by_text) >= LEAST_TEXTS:
-        errors.insert(0, (standard_error(by_text), len(by_text) - 1))
-    texts = tuple(by_text.tolist())
-    seeds = max(map(len, by_seed))
-    mean = float(by_text.mean())
-    return Score(mean, n=len(texts), texts=texts, seeds=seeds).with_further(errors)
+def _of_texts(by_text: np.ndarray, by_seed: Sequence[np.ndarray]) -> Score:
+    """A mean over texts [texts]; fewer than LEAST_TEXTS are no samples. For `by_seed` see
+    :func:`combined`."""
+    samples = [by_text] if len(by_text) >= LEAST_TEXTS else []
+    score = combined(float(by_text.mean()), samples, by_seed)
+    return replace(score, n=len(by_text), texts=tuple(by_text.tolist()))
 
 
-def seed_errors(by_seed: Iterable[np.ndarray]) -> list[tuple[float, float]]:
-    """(standard error, degrees of freedom) of samples of seeds; one seed has none."""
-    return [(standard_error(of), len(of) - 1) for of in by_seed if len(of) > 1]
+def combined(mean: float, samples: Sequence[np.ndarray], by_seed: Sequence[np.ndarray]) -> Score:
+    """A mean with the errors over samples and over seeds.
 
-
-def together(errors: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The error of a sum of independent (standard error, degrees of freedom), and its own degrees
-    of freedom.
-
-    They are Welch's and Satterthwaite's, and infinite where there is no error.
+    Args:
+        samples: the mean is that of the means of these groups; none where they are not known.
+        by_seed: the independent samples of seeds that add to its error; one seed adds none.
     """
-    errors = list(errors)
+    errors = [(standard_error(group) / len(samples), len(group) - 1) for group in samples]
+    errors += [(standard_error(seeds), len(seeds) - 1) for seeds in by_seed if len(seeds) > 1]
+    score = Score(
+        mean,
+        n=sum(map(len, samples)) or None,
+        seeds=max(map(len, by_seed)),
+        by_seed=tuple(by_seed[0].tolist()) if len(by_seed) == 1 else (),
+    )
+    return score.with_further(errors)
+
+
+def _freedom(errors: Sequence[tuple[float, float]]) -> float:
+    """Of a sum of independent (standard error, degrees of freedom), by Welch and Satterthwaite;
+    infinite where there is no error."""
     variance = sum(error**2 for error, _ in errors)
-    if not variance:
-        return 0.0, math.inf
-    spread = sum((error**2 / variance) ** 2 / freedom for error, freedom in errors)
-    return math.sqrt(variance), 1 / spread if spread else math.inf
+    spread = sum(error**4 / freedom for error, freedom in errors)
+    return variance**2 / spread if spread else math.inf
 
 
 def over_seeds(runs: Sequence[Scores]) -> Scores:
@@ -249,30 +233,34 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
     Student's over seeds, and the seeds' mean half-width over samples. Scores here are never
     negative, so the interval ends at 0 or above. There is none if a run has none.
     """
-    if len(runs) == 1:
-        return runs[0]
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
             raise InputError(
                 f"not every seed of a setting has the score {differing[0]!r}; measure the rest "
                 f"again."
             )
-    return {metric: _over_seeds([run[metric] for run in runs]) for metric in runs[0]}
+    return {metric: pooled([run[metric] for run in runs]) for metric in runs[0]}
 
 
-def _over_seeds(scores: list[Score]) -> Score:
+def pooled(scores: Sequence[Score]) -> Score:
+    """One score of several seeds, see :func:`over_seeds`."""
+    if len(scores) == 1:
+        return scores[0]
     if all(score.texts for score in scores):
-        return over_texts([score.texts for score in scores], scores[0].geometric)
+        texts = stacked([score.texts for score in scores])
+        if scores[0].geometric:
+            return over_texts(np.log(texts)).exponential()
+        return over_texts(texts)
     means = np.array([score.mean for score in scores])
     mean = float(means.mean())
-    pooled = Score(mean, n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist()))
-    if any(score.low is None for score in scores):
-        return pooled
+    score = Score(mean, n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist()))
+    if any(each.low is None for each in scores):
+        return score
     seeds = students_half(means)
-    below = np.mean([score.mean - score.low for score in scores])
-    above = np.mean([score.high - score.mean for score in scores])
+    below = np.mean([each.mean - each.low for each in scores])
+    above = np.mean([each.high - each.mean for each in scores])
     low = max(mean - np.hypot(seeds, below), 0.0)
-    return replace(pooled, low=float(low), high=float(mean + np.hypot(seeds, above)))
+    return replace(score, low=float(low), high=float(mean + np.hypot(seeds, above)))
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
@@ -282,7 +270,7 @@ def number(value: float, digits: int, sign: bool = False) -> str:
 
 def counted(count: int, noun: str) -> str:
     """A number of things: "1 text", "2,000 texts"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def interval(score: Score, digits: int) -> str:
@@ -302,8 +290,14 @@ def by_text(score: Score, digits: int, sign: bool = False) -> str:
 def spread(score: Score, digits: int, sign: bool = False) -> str:
     """What stands behind a number in prose: its interval and of what it is; of few texts, the value
     of each."""
-    parts = [interval(score, digits)]
-    each = by_text(score, digits, sign)
-    parts += ["over seeds"] if score.over_seeds_alone else []
-    parts += [f"(texts: {each})"] if each else ["(one text)"] if len(score.texts) == 1 else []
-    return " ".join(filter(None, parts))
+    parts = [] if score.low is None else [interval(score, digits)]
+    if 0 < len(score.texts) < LEAST_TEXTS:  # too few to stand for others
+        parts += ["over seeds"] if parts else []
+        each = by_text(score, digits, sign)
+        parts.append(f"(texts: {each})" if each else "(one text)")
+    return " ".join(parts)
+
+
+def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
+    """A number with its interval, or with the value of each text."""
+    return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from analysis.results import Results
-from core import PROPOSED, rope
+from core import rope
 from core.setting import Setting, tokens
 
 BASELINE = rope.METHODS[rope.BASELINE].title  # YaRN
-STATES = ((False, "without training"), (True, "fine-tuned"))
+STATES = {False: "without training", True: "fine-tuned"}  # by whether a model was fine-tuned
 
 
 def of_all_factors(setting: Setting) -> str:
     """A setting's name where it stands for all factors, whose n̂ differ."""
     title = rope.METHODS[rope.PROPOSED].title
     return f"{title} (the paper's n̂)" if setting.option("n_hat") else setting.name
-
-
-def default_of(option: str) -> Any:
-    """The default of an option of DPRoPE."""
-    return rope.method_options(PROPOSED)[option]
 
 
 def seed_count(seeds: int) -> str:

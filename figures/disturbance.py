@@ -96,7 +96,7 @@ def _measured_points(results: Results) -> tuple[str, Points]:
         setting = row.setting
         if setting.method == rope.ORIGINAL or not setting.plain("n_hat"):
             continue
-        of_all = row.of_seeds(set(first.seeds)) if first.seeds else row  # that every n̂ has
+        of_all = row.of_seeds(set(first.seeds))  # that every n̂ has
         moved = compute(results.geometry, setting)
         if not of_all.runs or moved is None:  # a learned one moves angles by no rule
             continue

@@ -31,7 +31,7 @@ def passkey(results: Results) -> Figure:
     Raises:
         NotMeasured: no record of experiments.passkey by one of the paper's methods.
     """
-    rows = [row for trained, _ in STATES for row in _papers(results, trained)]
+    rows = [row for trained in STATES for row in _papers(results, trained)]
     if not rows:
         raise results.lacks("record of passkey by a method of the paper's", "passkey")
     plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
@@ -94,7 +94,7 @@ def _at(rows: list[Row], trained: bool, factor: float) -> list[Row]:
 
 
 def _title(trained: bool, factor: float) -> str:
-    return f"{dict(STATES)[trained]}, s = {factor:g}"
+    return f"{STATES[trained]}, s = {factor:g}"
 
 
 def _by_length(row: Row) -> pd.DataFrame:

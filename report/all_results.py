@@ -62,7 +62,7 @@ def _measured(measured: Results) -> Iterator[Measured]:
     """By SCORES, one line for all seeds of a setting; learned factors; times of a training step and
     of a forward pass."""
     for experiment, (of, unit) in SCORES.items():
-        for trained, _ in STATES:
+        for trained in STATES:
             for rows in comparisons(measured, experiment, trained):
                 for row in rows.rows:
                     yield row.setting, row.first.training, experiment, row.scores(of), unit

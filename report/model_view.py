@@ -16,7 +16,7 @@ import records
 from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
-from analysis.scores import Score, number, spread
+from analysis.scores import Score, number, shown
 from core import rope
 from core.errors import InputError
 from core.setting import Setting
@@ -232,11 +232,6 @@ class View:
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
     def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
         return compared(self.results, experiment, trained)
-
-
-def shown(score: Score, digits: int = 2, sign: bool = False) -> str:
-    """A number with its interval, or with the value of each text."""
-    return f"{number(score.mean, digits, sign)} {spread(score, digits, sign)}".strip()
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = False) -> str:

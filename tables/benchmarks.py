@@ -11,7 +11,7 @@ from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons
 from analysis.metrics import ALL, passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
-from analysis.settings import STATES, default_of, seed_count
+from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
 from core.setting import AS_IT_IS
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
@@ -223,11 +223,11 @@ def main_comparisons(results: Results, experiment: str) -> list[tuple[str, Compa
     """
     results.require(experiment)
     blocks = []
-    listed = in_comparison(results)
-    for trained, _ in STATES:
+    for trained in STATES:
         apart = ""
         for every in comparisons(results, experiment, trained):
-            if rows := Comparison(tuple(filter(listed, every.rows))):
+            listed = (row for row in every.rows if in_comparison(results, row))
+            if rows := Comparison(tuple(listed)):
                 blocks.append((apart, rows))
                 apart = ", not comparable with the rows above"
     if not blocks:
@@ -249,7 +249,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     """
     name = f"{option}_{experiment}"
     symbol = SYMBOLS[option]
-    measured = ablations(results, experiment, option, default_of(option))
+    measured = ablations(results, experiment, option)
     if not measured:
         options = f"--method {PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {symbol} by {experiment}", experiment, options)

@@ -38,10 +38,11 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
         variants: also a method's rows with options where its row without them is there; those of n̂
             and of a covered length always are rows.
     """
-    listed = in_comparison(results)
     kept = ("n_hat", "covered_length")
     found = [
-        row for row in rows.rows if listed(row) and not learned_from(dict(row.setting.options))
+        row
+        for row in rows.rows
+        if in_comparison(results, row) and not learned_from(dict(row.setting.options))
     ]
     plain = {row.setting.method for row in found if row.setting.plain()}
     return [

@@ -8,11 +8,9 @@ otherwise. What could not have come out otherwise decides nothing.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED, Region, holm
 from analysis.results import Results
-from analysis.scores import Score, counted, number, spread
+from analysis.scores import Score, counted, number, shown
 from analysis.settings import STATES, seed_count
 
 EXACT = "reproduced"
@@ -29,7 +27,7 @@ VERDICTS = {
     CERTAIN: "it could not have come out otherwise",
     NONE: "no model has a record that could decide it; what it would take stands there",
 }
-FINE_TUNED = dict(STATES)[True]
+FINE_TUNED = STATES[True]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +47,7 @@ class Statement:
         beside: names and printed values of numbers that belong to it.
         count: the number as counts, printed before it; may be empty.
         unit, digits, signed: how the number is printed.
-        takes: what it would take to test it, where that is not done.
-        verdict: one of VERDICTS; empty before :func:`decided`, unless nothing random decides.
+        verdict: one of VERDICTS; NONE before :func:`decided`, unless nothing random decides.
     """
 
     what: str
@@ -67,26 +64,29 @@ class Statement:
     unit: str = ""
     digits: int = 2
     signed: bool = False
-    takes: str = ""
-    verdict: str = ""
+    verdict: str = NONE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be tested, and :func:`decided` has not yet said how that came out."""
+        return self.region is not None and self.verdict == NONE
 
     @property
     def measured_on(self) -> str:
         """The training, what decides, and how many seeds and samples the number is over, as
         "fine-tuned, by loss, 3 seeds, 8 texts"."""
-        words = [self.state] if self.state else []
-        if self.by:
-            words.append(f"by {self.by}")
-        if self.state == FINE_TUNED:
-            words.append(seed_count(self.number.seeds))
-        if self.number.n and self.sample:
-            words.append(counted(self.number.n, self.sample))
-        return ", ".join(words)
+        words = (
+            self.state,
+            f"by {self.by}" if self.by else "",
+            seed_count(self.number.seeds) if self.state == FINE_TUNED else "",
+            counted(self.number.n, self.sample) if self.number.n else "",
+        )
+        return ", ".join(filter(None, words))
 
     @property
     def value(self) -> str:
         """The number with its interval, or with the value of each text, and its unit."""
-        value = printed(self.number, self.digits, unit=self.unit, signed=self.signed)
+        value = self._printed(self.number)
         return f"{self.count}: {value}" if self.count else value
 
     @property
@@ -94,21 +94,18 @@ class Statement:
         """The paper's number as :attr:`value` prints it; empty if it states none."""
         if self.paper is None:
             return ""
-        if self.paper == 0:
-            return "no difference"
-        return printed(Score(self.paper), self.digits, unit=self.unit, signed=self.signed)
+        return self._printed(Score(self.paper)) if self.paper else "no difference"
+
+    def _printed(self, score: Score) -> str:
+        return f"{shown(score, self.digits, self.signed)} {self.unit}".strip()
 
     @property
     def remarks(self) -> list[tuple[str, str]]:
-        """What belongs beside the number: its seeds, other numbers, and what a test would take."""
-        remarks = []
-        if len(self.number.by_seed) > 1 and not self.count:
-            values = [number(value, self.digits, self.signed) for value in self.number.by_seed]
-            remarks.append(("by seed", ", ".join(values)))
-        remarks += self.beside
-        if self.verdict == NONE and self.takes:
-            remarks.append(("a test takes", self.takes))
-        return remarks
+        """What belongs beside the number: its seeds, and other numbers."""
+        if len(self.number.by_seed) < 2 or self.count:
+            return [*self.beside]
+        values = [number(value, self.digits, self.signed) for value in self.number.by_seed]
+        return [("by seed", ", ".join(values)), *self.beside]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,34 +144,20 @@ def overall(statements: Iterable[Statement]) -> str:
 
     If some statements were tested and others not, the claim is not decided.
     """
-    verdicts = {statement.verdict for statement in statements}
-    if not verdicts - {NONE}:
-        return NONE
-    if CONTRADICTED in verdicts:
-        return CONTRADICTED
-    if verdicts & {UNDECIDED, NONE}:
-        return UNDECIDED
-    return next(each for each in (REPRODUCED, EXACT, CERTAIN) if each in verdicts)
+    verdicts = {statement.verdict for statement in statements} or {NONE}
+    if NONE in verdicts and len(verdicts) > 1:
+        verdicts.add(UNDECIDED)
+    weakest_first = CONTRADICTED, UNDECIDED, REPRODUCED, EXACT, CERTAIN, NONE
+    return min(verdicts, key=weakest_first.index)
 
 
 def decided(statements: Iterable[Statement]) -> list[Statement]:
     """The statements with their verdicts; they are decided together, at Holm's levels."""
     statements = list(statements)
-    family = [each for each in statements if each.region and not each.verdict]
-    levels = iter(holm(np.array([each.region.p(each.number) for each in family])).tolist())
-    with_verdicts = []
-    for each in statements:
-        if each.verdict:
-            with_verdicts.append(each)
-        elif each.region is None:
-            with_verdicts.append(replace(each, verdict=NONE))
-        else:
-            verdict = each.region.verdict(each.number, next(levels))
-            with_verdicts.append(replace(each, verdict=verdict))
-    return with_verdicts
-
-
-def printed(score: Score, digits: int = 2, *, unit: str = "", signed: bool = False) -> str:
-    """A number with its interval, or with the value of each text, and its unit."""
-    parts = [number(score.mean, digits, signed), spread(score, digits, signed), unit]
-    return " ".join(part for part in parts if part)
+    levels = iter(holm([each.region.p(each.number) for each in statements if each.is_open]))
+    return [
+        replace(each, verdict=each.region.verdict(each.number, next(levels)))
+        if each.is_open
+        else each
+        for each in statements
+    ]

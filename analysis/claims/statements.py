@@ -4,23 +4,22 @@ A claim is tested against the paper's own rivals, at the paper's own setting. Bo
 anything is measured: the best of several is never picked by its score.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 from analysis import differences, disturbance, metrics, published
-from analysis.claims.statement import CERTAIN, EXACT, Statement, printed
+from analysis.claims.statement import CERTAIN, EXACT, Statement
 from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
-from analysis.scores import Score, number, over_seeds
+from analysis.scores import Score, number, pooled, shown
 from analysis.settings import extended_length
 from core import SYMBOLS, discovery, rope
 from core.setting import Setting, tokens
 
-INTERVALS = rope.method_options(rope.PROPOSED)["intervals"]  # b, the paper's own
+DEFAULTS = rope.method_options(rope.PROPOSED)  # of which b is the paper's own
 FLUCTUATION = Region(-0.12, 0.22)  # of the average on Open LLM, in points: the paper's abstract
 EXCESS = 720.0  # the b at which LongBench-E falls in the paper
 ALL_KEYS = Region(low=99.5)  # whole per cents are printed
@@ -67,7 +66,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     geometry = results.plain
     if geometry is None:
         return
-    for rival, factor in sorted(published.disturbance(), key=lambda pair: pair[1]):
+    for rival, factor in published.disturbance():
         if rival == rope.PROPOSED:
             continue
         ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
@@ -100,9 +99,8 @@ def less_is_better(results: Results) -> Iterator[Statement]:
         for trained in (True, False):
             for rows, papers in _on_books(results, trained, by):
                 for ours in filter(None, (rows.find(rope.PROPOSED, {}), papers)):
-                    for method in published.rivals("disturbance"):
-                        if other := rows.find(method, {}):
-                            yield from _less_disturbed(results, ours, other, by)
+                    for other in _rivals("disturbance", rows, ours):
+                        yield from _less_disturbed(results, ours, other, by)
 
 
 def _less_disturbed(results: Results, ours: Row, other: Row, by: ModuleType) -> Iterator[Statement]:
@@ -167,7 +165,7 @@ def _difference(
     gap = gaps.pop(where)
     same_sign = sum(value * gap.mean > 0 for value in gap.texts)
     side = "above 0" if gap.mean > 0 else "below 0"
-    elsewhere = [(place, printed(of, digits, signed=True)) for place, of in gaps.items()]
+    elsewhere = [(place, shown(of, digits, sign=True)) for place, of in gaps.items()]
     return Statement(
         what=f"{row.setting.name} minus {other.setting.name}",
         number=gap,
@@ -188,19 +186,9 @@ def _difference(
 # Benchmarks, against the paper's rivals
 
 
-def longbench_e(results: Results) -> Iterator[Statement]:
-    """DPRoPE is ahead of every rival on LongBench-E."""
-    return _ahead(results, "longbench_e")
-
-
-def ruler(results: Results) -> Iterator[Statement]:
-    """DPRoPE is ahead of every rival on RULER."""
-    return _ahead(results, "ruler")
-
-
 def open_llm(results: Results) -> Iterator[Statement]:
     """DPRoPE is ahead of every rival on short text, and as good as the unextended model."""
-    yield from _ahead(results, "open_llm")
+    yield from ahead(results, "open_llm")
     for rows, ours in _at_papers_n_hat(results, "open_llm"):
         original = _original(results, "open_llm", ours)
         metric = _headline(results, "open_llm", ours)
@@ -217,7 +205,7 @@ def open_llm(results: Results) -> Iterator[Statement]:
             )
 
 
-def _ahead(results: Results, experiment: str) -> Iterator[Statement]:
+def ahead(results: Results, experiment: str) -> Iterator[Statement]:
     """DPRoPE is ahead of every rival at every factor in a benchmark's headline."""
     for rows, ours in _at_papers_n_hat(results, experiment):
         metric = _headline(results, experiment, ours)
@@ -244,31 +232,25 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
     """
     for trained in (True, False):
         rows = compared(results, experiment, trained)
-        if not rows or rows.first.benchmark:
-            continue
         own = [
             rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
             for factor, n_hat in sorted(results.n_hat.items())
         ]
-        if any(own):
-            return [(rows, row) for row in own if row]
+        found = [(rows, row) for row in own if row and not row.first.benchmark]
+        if found:
+            return found
     return []
 
 
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
-    """The score that a claim is about: an average, the last that there is.
+    """The score that a claim is about: the last average, or the last score if there is none.
 
     RULER's is that at L': its unit is a task, and lengths beyond L' are no test of extending to L'.
     """
-    longest = tokens(extended_length(results, row.setting.factor))
-    if experiment == "ruler" and longest in metrics.ruler(row.first):
-        return longest
-    return _average(experiment, row)
-
-
-def _average(experiment: str, row: Row) -> str | None:
-    """The last average of a benchmark; its last score if it has none."""
     names = list(getattr(metrics, experiment)(row.first))
+    longest = tokens(extended_length(results, row.setting.factor))
+    if longest in names:
+        return longest
     averages = [name for name in names if name.startswith("Avg")]
     return next(reversed(averages or names), None)
 
@@ -283,10 +265,8 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
     """The unextended model, if it was measured as `ours` was."""
-    for row in compared(results, experiment, False).rows:
-        if row.setting.method == rope.ORIGINAL and row.first.alike == ours.first.alike:
-            return row
-    return None
+    row = compared(results, experiment, False).find(rope.ORIGINAL)
+    return row if row and row.first.alike == ours.first.alike else None
 
 
 def _score_difference(
@@ -301,7 +281,7 @@ def _score_difference(
     """That a row's score minus another's lies in a region; the two scores stand beside it.
 
     Args:
-        stated: of the statement, its `region`, and its `paper` and `what`, if it has others than
+        stated: of the statement, its `region` and `paper`, and its `what`, if it has another than
             usual.
     """
     of = getattr(metrics, experiment)
@@ -343,25 +323,26 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
         longest = extended_length(results, ours.setting.factor)
         rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
         beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
-        able = True
+        region: Region | None = ALL_KEYS
         if original := _original(results, "passkey", ours):
-            within = _keys(original, extended_length(results, 1))
+            within = _keys(original, results.context_length)
             beside.append(("original within L", _count(within)))
-            able = within[0].mean == 100  # else no method can be tested
-        share = over_seeds([{"": score} for score in _keys(ours, longest)])[""]
+            if within[0].mean < 100:  # no method can be tested
+                region = None
+                beside.append(("a test takes", "a model that finds every key within L"))
+        keys_found = _keys(ours, longest)
         yield Statement(
             what=ours.setting.name,
-            number=share.at_most(100.0),
+            number=pooled(keys_found).at_most(100.0),
             state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
-            region=ALL_KEYS if able else None,
+            region=region,
             paper=100.0,
             beside=beside,
-            count=_count(_keys(ours, longest)),
+            count=_count(keys_found),
             unit="%",
             digits=0,
-            takes="a model that finds every key within L",
         )
 
 
@@ -382,10 +363,10 @@ def _count(shares: list[Score]) -> str:
 
 def n_hat_longbench_e(results: Results) -> Iterator[Statement]:
     """The score at the least n̂ is below that at the greatest."""
-    states, paper = _ablation(results, "longbench_e", "n_hat")
-    if states:
+    stated, paper = _ablation(results, "longbench_e", "n_hat")
+    if stated:
         effect = paper[min(paper)] - paper[max(paper)]
-        yield states[min(states)](region=BELOW, paper=effect)
+        yield replace(stated[min(stated)], region=BELOW, paper=effect)
 
 
 def n_hat_open_llm(results: Results) -> Iterator[Statement]:
@@ -395,12 +376,12 @@ def n_hat_open_llm(results: Results) -> Iterator[Statement]:
 
 def intervals_longbench_e(results: Results) -> Iterator[Statement]:
     """The score at every b but EXCESS equals that at the paper's own, and at EXCESS it is below."""
-    states, paper = _ablation(results, "longbench_e", "intervals")
-    in_excess = states.pop(EXCESS, None)
-    effect = paper.pop(EXCESS) - paper[INTERVALS]
-    yield from _all_alike(states, paper)
+    stated, paper = _ablation(results, "longbench_e", "intervals")
+    in_excess = stated.pop(EXCESS, None)
+    effect = paper.pop(EXCESS) - paper[DEFAULTS["intervals"]]
+    yield from _all_alike(stated, paper)
     if in_excess:
-        yield in_excess(region=BELOW, paper=effect)
+        yield replace(in_excess, region=BELOW, paper=effect)
 
 
 def intervals_open_llm(results: Results) -> Iterator[Statement]:
@@ -408,49 +389,46 @@ def intervals_open_llm(results: Results) -> Iterator[Statement]:
     return _all_alike(*_ablation(results, "open_llm", "intervals"))
 
 
-def _all_alike(
-    states: dict[float, Callable[..., Statement]], paper: dict[float, float]
-) -> Iterator[Statement]:
+def _all_alike(stated: dict[float, Statement], paper: dict[float, float]) -> Iterator[Statement]:
     """That the score at each value equals that at the reference, within a margin: the spread of the
     paper's own scores."""
     margin = max(paper.values()) - min(paper.values())
-    for state in states.values():
-        yield state(region=Region(-margin, margin), paper=0.0)
+    for each in stated.values():
+        yield replace(each, region=Region(-margin, margin), paper=0.0)
 
 
 def _ablation(
     results: Results, experiment: str, option: str
-) -> tuple[dict[float, Callable[..., Statement]], dict[float, float]]:
-    """What states where the score at a value of an option lies, compared with the reference's, and
-    the paper's scores; each by value.
+) -> tuple[dict[float, Statement], dict[float, float]]:
+    """The score at each value of an option minus the reference's, in no region yet, and the paper's
+    scores; each by value.
 
     The reference is the greatest n̂, or the paper's own b. There is no statement if fewer than two
     values were measured in the range of the paper's table, or the benchmark is a miniature.
     """
-    own = INTERVALS if option == "intervals" else None
     name = f"{option}_{experiment}"
-    by_state = ablations(results, experiment, option, own)
+    paper = published.ablated(name, "Avg.")
+    by_state = ablations(results, experiment, option)
     if not by_state:
-        return {}, published.ablated(name, "Avg.")
+        return {}, paper
     rows = by_state[-1]  # fine-tuned, where there are such rows
-    values = published.ablated(name, "Avg.").keys()
     # n̂ counts as a share of the dimensions.
     share = 1.0
     if option == "n_hat":
         share = results.geometry.head_dim / published.GEOMETRY.head_dim
-    least = min(values) * share
-    most = max(values) * share
+    least = min(paper) * share
+    most = max(paper) * share
     within = {value: row for value, row in rows.items() if least <= value <= most}
     if len(within) < 2 or any(row.first.benchmark for row in within.values()):
-        return {}, published.ablated(name, "Avg.")
-    reference_value = own if own in within else max(within)
+        return {}, paper
+    default = DEFAULTS[option]  # n̂ has none
+    reference_value = default if default in within else max(within)
     reference = within.pop(reference_value)
-    metric = _average(experiment, reference)
+    metric = _headline(results, experiment, reference)
     among = compared(results, experiment, reference.trained)
     symbol = SYMBOLS[option]
-    states: dict[float, Callable[..., Statement]] = {
-        value: partial(
-            _score_difference,
+    stated = {
+        value: _score_difference(
             row,
             reference,
             among,
@@ -460,7 +438,7 @@ def _ablation(
         )
         for value, row in within.items()
     }
-    return states, published.ablated(name, metric)
+    return stated, published.ablated(name, metric)
 
 
 # The time
@@ -489,16 +467,15 @@ def _times(results: Results, method: str, region: Region) -> Iterator[Statement]
     """That a method's times, as multiples of PI's, lie in a region."""
     for record in results.records("time_cost"):
         for setting, row, multiple in metrics.times(record):
-            if setting.method != method:
-                continue
-            yield Statement(
-                what=setting.name,
-                number=multiple,
-                state="",
-                sample="round",
-                factor=setting.factor,
-                metric=row["phase"],
-                region=region,
-                unit=f"of {rope.METHODS[rope.TIME_REFERENCE].title}",
-                digits=3,
-            )
+            if setting.method == method:
+                yield Statement(
+                    what=setting.name,
+                    number=multiple,
+                    state="",
+                    sample="round",
+                    factor=setting.factor,
+                    metric=row["phase"],
+                    region=region,
+                    unit=f"of {rope.METHODS[rope.TIME_REFERENCE].title}",
+                    digits=3,
+                )

@@ -47,15 +47,15 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
 
 
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
-    listed = in_comparison(recorder.results())
     combined = {"n_hat": 28, "intervals": 90}
     factor = {"attention_factor": 1.0}
     for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, factor, {"other": 1}):
         recorder.add("ruler", "dprope", {}, options=options)
+    results = recorder.results()
     shown = [
         dict(row.setting.options)
-        for row in compared(recorder.results(), "ruler", False).rows
-        if listed(row)
+        for row in compared(results, "ruler", False).rows
+        if in_comparison(results, row)
     ]
     assert shown == [{}, {"other": 1}, {"n_hat": 28}]
 
@@ -76,7 +76,7 @@ def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
         recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
-    (rows,) = ablations(recorder.results(), "longbench_e", "intervals", default=360)
+    (rows,) = ablations(recorder.results(), "longbench_e", "intervals")
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores import Score, over_seeds, over_texts
+from analysis.scores import Score, over_seeds, over_texts, spread
 
 RNG = np.random.default_rng(5)
 
@@ -38,13 +38,13 @@ def test_few_texts_have_no_interval_but_that_over_seeds(texts):
     assert (
         (alone.low, alone.high) == (None, None)
         and alone.texts == tuple(losses[0])
-        and not alone.over_seeds_alone
+        and "over seeds" not in spread(alone, 2)
     )
     found = over_texts(losses)
     low, high = stats.t.interval(0.95, 2, loc=losses.mean(), scale=stats.sem(losses.mean(axis=1)))
     assert (
         (found.low, found.high) == pytest.approx((low, high))
-        and found.over_seeds_alone
+        and spread(found, 2).split("] ")[1].startswith("over seeds")
         and found.seeds == 3
     )
     assert found.texts == pytest.approx(losses.mean(axis=0))
@@ -53,7 +53,7 @@ def test_few_texts_have_no_interval_but_that_over_seeds(texts):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_perplexities_are_averaged_in_nats(seeds):
     losses = RNG.normal(3, 0.4, (seeds, 8))
-    runs = [{"4k": over_texts([np.exp(of_seed)], geometric=True)} for of_seed in losses]
+    runs = [{"4k": over_texts([of_seed]).exponential()} for of_seed in losses]
     found = over_seeds(runs)["4k"]
     nats = over_texts(losses)
     expected = tuple(np.exp([nats.mean, nats.low, nats.high]))

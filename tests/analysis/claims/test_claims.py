@@ -296,7 +296,9 @@ def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, ve
     assert keys.measured_on == f"without training, {2 * asked:,} prompts"
     assert keys.number.high <= 100
     assert keys.count == f"{round(asked * (1 + share))} of {2 * asked}"
+    wanted = {"a test takes": "a model that finds every key within L"} if near < 1 else {}
     assert dict(keys.beside) == {
         "YaRN": f"{round(1.8 * asked)} of {2 * asked}",
         "original within L": f"{round(near * asked)} of {asked}",
+        **wanted,
     }
