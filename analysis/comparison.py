@@ -80,16 +80,13 @@ class Comparison:
     def find(
         self, method: str | None, options: dict | None = None, factor: float | None = None
     ) -> Row | None:
-        """The row of a setting that reads whole texts, or None; without `options` or `factor`, any
-        options or factor match."""
+        """The row of a setting that reads whole texts, or None; without `options` that of none but
+        a file, without `factor` any factor matches."""
         for row in self.rows:
             setting = row.setting
-            if (
-                setting.method == method
-                and options in (None, dict(setting.options))
-                and factor in (None, setting.factor)
-                and not setting.last
-            ):
+            given = setting.plain() if options is None else dict(setting.options) == options
+            here = setting.method == method and factor in (None, setting.factor)
+            if given and here and not setting.last:
                 return row
         return None
 
@@ -109,7 +106,7 @@ def comparisons(
         InputError: a record's method has another formula now. Of the committed records a test
             checks that.
     """
-    sets: dict[str, list[Record]] = {}
+    sets = {}
     for record in results.records(experiment):
         if bool(record.training) == trained and factor in (None, record.run["factor"]):
             if results.folder != RESULTS:
@@ -117,8 +114,7 @@ def comparisons(
             per_book = (record.training or {}).get("per_book")
             key = json.dumps([record.alike, per_book], sort_keys=True)
             sets.setdefault(key, []).append(record)
-    largest_first = sorted(sets.values(), key=_size, reverse=True)
-    return [_comparison(records) for records in largest_first]
+    return [_comparison(records) for records in sorted(sets.values(), key=_size, reverse=True)]
 
 
 def check_formula(record: Record, geometry: RopeGeometry | None) -> None:
@@ -152,7 +148,7 @@ def _size(records: list[Record]) -> tuple[int, int]:
 
 
 def _comparison(records: list[Record]) -> Comparison:
-    grouped: dict[Setting, list[Record]] = {}
+    grouped = {}
     for record in records:
         grouped.setdefault(Setting.of(record.run), []).append(record)
     rows = []
@@ -207,7 +203,7 @@ def ablations(results: Results, experiment: str, option: str) -> list[dict[Any, 
 def _ablation(results: Results, experiment: str, option: str, trained: bool) -> dict[Any, Row]:
     rows = compared(results, experiment, trained).rows
     default = rope.method_options(PROPOSED)[option]
-    families: dict[tuple, dict] = {}
+    families = {}
     for row in rows:
         setting = row.setting
         value = setting.option(option, default)
@@ -236,8 +232,12 @@ def _ablation(results: Results, experiment: str, option: str, trained: bool) -> 
 
 def _asked(model: str, option: str) -> set:
     """The values of an option that the ablations of the model's suite compare."""
-    settings = [each for suite in suites.find(model) for each in getattr(suite, "ABLATIONS", ())]
-    return {options[option] for _, options in settings if option in options}
+    return {
+        options[option]
+        for suite in suites.find(model)
+        for _, options in getattr(suite, "ABLATIONS", ())
+        if option in options
+    }
 
 
 def factors(results: Results, experiment: str) -> list[float]:
@@ -253,11 +253,12 @@ def matched(ours: Row, other: Row) -> tuple[Row, Row, bool]:
         InputError: a record was measured on other samples, or in another way, than the first.
     """
     first = ours.first
-    for run in (*ours.runs, *other.runs):
+    for run in ours.runs + other.runs:
         if run.alike != first.alike:
-            names = {*run.alike, *first.alike}
             differing = sorted(
-                name for name in names if run.alike.get(name) != first.alike.get(name)
+                name
+                for name in {*run.alike, *first.alike}
+                if run.alike.get(name) != first.alike.get(name)
             )
             raise InputError(
                 f"{run.file} and {first.file} differ in {', '.join(differing)}, so they "

@@ -56,7 +56,7 @@ def between(
     ours, other, shared = matched(ours, other)
     our_scores = list(ours.by_seed(metrics, metric).values())
     other_scores = list(other.by_seed(metrics, metric).values())
-    if all(score.texts for score in (*our_scores, *other_scores)):
+    if all(score.texts for score in our_scores + other_scores):
         our_texts = [score.texts for score in our_scores]
         other_texts = [score.texts for score in other_scores]
         gap = difference_over_texts(our_texts, other_texts, shared)
@@ -86,7 +86,7 @@ def _over_samples(
     gap = combined(mean, samples, by_seed)
     if samples or gap.seeds > 1:
         return gap
-    ours, other = our_scores[0], other_scores[0]
+    (ours,), (other,) = our_scores, other_scores
     gap = replace(gap, n=ours.n)
     if None in (ours.low, other.low):
         return gap
@@ -122,7 +122,7 @@ def _paired(ours: Row, other: Row, experiment: str, metric: str) -> list[np.ndar
     read = {"open_llm": _open_llm, "ruler": _ruler, "longbench_e": _longbench_e}.get(experiment)
     if read is None:
         return []
-    by_run = [read(run, metric) for run in (*ours.runs, *other.runs)]
+    by_run = [read(run, metric) for run in ours.runs + other.runs]
     count = len(ours.runs)
     gaps = []
     for group, names in by_run[0].items():
@@ -195,9 +195,7 @@ class Region:
         below, above = score.errors
         if not (below or above):
             return 1.0
-        ends = ((score.mean - self.low, below, above), (self.high - score.mean, above, below))
-        # If the mean lies beyond an edge, the interval's other end is nearer to that edge.
-        far = min(_in_errors(abs(gap), toward if gap > 0 else away) for gap, toward, away in ends)
+        far = min(_in_errors(score.mean - edge, below, above) for edge in (self.low, self.high))
         return 2 * float(stdtr(score.freedom, -far))
 
 
@@ -205,9 +203,11 @@ ABOVE = Region(low=0.0)
 BELOW = Region(high=0.0)
 
 
-def _in_errors(gap: float, error: float) -> float:
+def _in_errors(gap: float, below: float, above: float) -> float:
+    """How far a mean lies above or below an edge, in standard errors toward the edge."""
+    error = below if gap > 0 else above
     if error:
-        return gap / error
+        return abs(gap) / error
     return math.inf if gap else 0.0
 
 

@@ -40,7 +40,7 @@ def declared(kind: str) -> dict[str, tuple[str, str]]:
     Args:
         kind: "tables" or "figures".
     """
-    found: dict[str, tuple[str, str]] = {}
+    found = {}
     for package in (kind, f"{kind}.{BEYOND}"):
         folder = ROOT.joinpath(*package.split("."))
         in_package = {
@@ -103,7 +103,7 @@ def main(kind: str, draw: Callable[[str, Results], Drawn], doc: str) -> None:
     names = arguments.names or list(listed)
     model, folder = results.chosen(arguments.model, arguments.results)
     drawn = False
-    left_out: dict[str, list[str]] = {}
+    left_out = {}
     for each in models(folder, model):
         measured = Results.of(each, folder)
         for name in names:

@@ -8,14 +8,14 @@ import numpy as np
 
 from analysis.comparison import Row
 from analysis.results import Record
-from analysis.scores import Score, Scores, book_of, over_seeds, over_texts
+from analysis.scores import Score, Scores, book_of, over_texts
 from core.errors import InputError
 from core.setting import Setting, tokens
 from eval import longbench
 from eval.intervals import accuracy_interval
 
 # Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.
-_MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.": "Avg.", "Avg.>4k": "Avg.>L"}
+_MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.>4k": "Avg.>L"}
 ALL = "all"  # lengths together
 OPEN_LLM = {
     "truthfulqa": "TruthfulQA",
@@ -76,9 +76,7 @@ def log_perplexity(record: Record) -> Scores:
     Raises:
         InputError: a length has no windows.
     """
-    losses: dict[int, dict[str, list[tuple[float, int]]]] = {
-        row["length"]: {} for row in record.scores["by_length"]
-    }
+    losses = {row["length"]: {} for row in record.scores["by_length"]}
     for key, window in record.scores["by_window"].items():
         title, length, _ = key.rsplit("/", 2)
         if int(length) in losses:
@@ -123,10 +121,10 @@ def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
     """
     lines = [line for run in row.runs for line in run.scores["by_length"]]
     counts = {}
-    shares = over_seeds([{**passkey(run), ALL: passkeys_within(run)} for run in row.runs])
+    shares = row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)})
     for name, share in shares.items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
-        counts[name] = (*_keys(of_length), share.at_most(100.0))
+        counts[name] = (*_keys(of_length), share.within_100())
     return counts
 
 

@@ -61,16 +61,15 @@ def runs(name: str) -> list[tuple[dict, dict[str, float]]]:
 def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     """The paper's scores by model and the row's name; an ablation's rows are named by the option's
     value."""
-    by_model: dict[str, dict[str, dict[str, Score]]] = {}
+    by_model = {}
     for run, scores in runs(name):
         method = run.get("method")
         if method:
             row = with_factor(rope.METHODS[method].title, method, run.get("factor"))
         else:
             row = str(*run.values())
-        model = run.get("model", "LLaMA2-13B")
-        of_row = {metric: Score(float(score)) for metric, score in scores.items()}
-        by_model.setdefault(model, {})[row] = of_row
+        of_model = by_model.setdefault(run.get("model", "LLaMA2-13B"), {})
+        of_model[row] = {metric: Score(score) for metric, score in scores.items()}
     return by_model
 
 

@@ -210,6 +210,6 @@ def root(folder: Path) -> Path:
     return Path(folder).resolve().parent
 
 
-@functools.lru_cache(maxsize=256)
+@functools.cache
 def _read(folder: Path) -> list[Record]:
     return [read(file) for file in sorted(folder.glob("*.json"))]

@@ -91,10 +91,13 @@ class Score:
         """With further independent (standard error, degrees of freedom), by Welch and
         Satterthwaite."""
         below, above = self.errors
-        own = math.hypot(below, above) / math.sqrt(2)
-        further = math.sqrt(sum(error**2 for error, _ in errors))
-        freedom = _freedom([(own, self.freedom), *errors])
-        return self.with_errors(math.hypot(below, further), math.hypot(above, further), freedom)
+        own = (below**2 + above**2) / 2
+        further = sum(error**2 for error, _ in errors)
+        spread = own**2 / self.freedom + sum(error**4 / freedom for error, freedom in errors)
+        freedom = (own + further) ** 2 / spread if spread else math.inf
+        return self.with_errors(
+            math.sqrt(below**2 + further), math.sqrt(above**2 + further), freedom
+        )
 
     @property
     def holds_zero(self) -> bool:
@@ -118,10 +121,9 @@ class Score:
                 geometric=True,
             )
 
-    def at_most(self, most: float) -> Score:
-        """The interval's upper end cut at `most`, such as 100 %, which an interval over seeds may
-        exceed."""
-        return self if self.high is None else replace(self, high=min(self.high, most))
+    def within_100(self) -> Score:
+        """With the interval's upper end cut at 100 %, which an interval over seeds may exceed."""
+        return self if self.high is None else replace(self, high=min(self.high, 100.0))
 
 
 Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to compare with
@@ -214,14 +216,6 @@ def combined(mean: float, samples: Sequence[np.ndarray], by_seed: Sequence[np.nd
     return score.with_further(errors)
 
 
-def _freedom(errors: Sequence[tuple[float, float]]) -> float:
-    """Of a sum of independent (standard error, degrees of freedom), by Welch and Satterthwaite;
-    infinite where there is no error."""
-    variance = sum(error**2 for error, _ in errors)
-    spread = sum(error**4 / freedom for error, freedom in errors)
-    return variance**2 / spread if spread else math.inf
-
-
 def over_seeds(runs: Sequence[Scores]) -> Scores:
     """One run's scores as they are; for several seeds, their mean with a 95 % interval over seeds
     and samples together.
@@ -251,16 +245,16 @@ def pooled(scores: Sequence[Score]) -> Score:
         if scores[0].geometric:
             return over_texts(np.log(texts)).exponential()
         return over_texts(texts)
-    means = np.array([score.mean for score in scores])
+    ends = [(score.mean, score.low, score.high) for score in scores]
+    means, lows, highs = np.array(ends, dtype=np.float64).T  # NaN where there is no interval
     mean = float(means.mean())
     score = Score(mean, n=scores[0].n, seeds=len(means), by_seed=tuple(means.tolist()))
-    if any(each.low is None for each in scores):
+    if np.isnan(lows).any():
         return score
     seeds = students_half(means)
-    below = np.mean([each.mean - each.low for each in scores])
-    above = np.mean([each.high - each.mean for each in scores])
-    low = max(mean - np.hypot(seeds, below), 0.0)
-    return replace(score, low=float(low), high=float(mean + np.hypot(seeds, above)))
+    low = max(mean - np.hypot(seeds, (means - lows).mean()), 0.0)
+    high = mean + np.hypot(seeds, (highs - means).mean())
+    return replace(score, low=float(low), high=float(high))
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:

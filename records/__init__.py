@@ -97,7 +97,7 @@ def program(experiment: str) -> str:
 
 def folder(results: Path, model: str, experiment: str) -> Path:
     """Where the records of an experiment with a model are."""
-    of_model = Path(results) / files.component(model)
+    of_model = results / files.component(model)
     beyond = (
         BEYOND in program(files.component(experiment)).split(".")
         or (of_model / BEYOND / experiment).is_dir()
@@ -107,7 +107,7 @@ def folder(results: Path, model: str, experiment: str) -> Path:
 
 def is_sketch(results: Path) -> bool:
     """Whether a folder of records is of `--quick`, by the name of the folder that holds it."""
-    return Path(results).resolve().parent.name.endswith("-quick")
+    return results.resolve().parent.name.endswith("-quick")
 
 
 def has(results: Path, model: str, method: str) -> bool:
@@ -130,8 +130,9 @@ def read(file: Path) -> dict:
 
 
 def content_hash(record: dict) -> str:
-    """A hash of a record but for its environment."""
-    left_out = ("environment", "sha256")
+    """A hash of a record, or of a fine-tune's training.json, but for its environment and this
+    hash; the weights have their own."""
+    left_out = ("environment", "sha256", "content")
     return identity(**{key: part for key, part in record.items() if key not in left_out})
 
 
@@ -177,9 +178,8 @@ def difference(before: dict, now: dict) -> str | None:
 
     Of hashes, and of what is long, it is "another KEY".
     """
-    for key, new in (
-        {"engine": None} | json.loads(json.dumps(now))
-    ).items():  # as it is when read back
+    read_back = {"engine": None} | json.loads(json.dumps(now))
+    for key, new in read_back.items():
         old = before.get(key)
         if key == "identity" or old == new:
             continue
@@ -191,11 +191,9 @@ def difference(before: dict, now: dict) -> str | None:
         words = [
             "none" if each is None else json.dumps(each, ensure_ascii=False) for each in (old, new)
         ]
-        plain = not any(
-            "{" in word or len(word) > 80 or re.fullmatch(r'"[0-9a-f]{12,}"', word)
-            for word in words
-        )
-        return f"{key} {words[0]}, not {words[1]}" if plain else f"another {key}"
+        if any(re.search(r'\{|.{81}|^"[0-9a-f]{12,}"$', word) for word in words):
+            return f"another {key}"
+        return f"{key} {words[0]}, not {words[1]}"
     return None
 
 
@@ -220,7 +218,7 @@ def check_model(results: Path, model: str, facts: dict) -> dict:
     Raises:
         InputError: the records there belong to another model.
     """
-    file = Path(results) / files.component(model) / MODEL
+    file = results / files.component(model) / MODEL
     there = read_model(file) if file.is_file() else {}
     for fact in ("geometry", *IDENTIFIES):
         if there.get(fact) and facts.get(fact) and there[fact] != facts[fact]:
@@ -244,7 +242,7 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
     """
     there = check_model(results, model, facts)
     wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
-    file = Path(results) / model / MODEL
+    file = results / model / MODEL
     return file if wanted == there else files.write_json(file, wanted)
 
 
@@ -280,7 +278,7 @@ def environment(processes: int = 1) -> dict:
         processes: how many measure together; stated if several.
     """
     torch = sys.modules.get("torch")  # a run that never imported torch ran on the CPU
-    gpu = torch if torch is not None and torch.cuda.is_available() else None
+    gpu = torch if torch and torch.cuda.is_available() else None
     facts = {
         "python": platform.python_version(),
         "packages": versions(*_PACKAGES, *(_ON_GPU if gpu else ())),
@@ -331,9 +329,7 @@ def commit() -> str:
     """The commit of this checkout, and whether its code was changed since."""
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], check=False, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
         return done.stdout.strip() if done.returncode == 0 else ""
 
     head = git("rev-parse", "HEAD")

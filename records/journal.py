@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from core import files
@@ -10,32 +12,16 @@ from core.errors import InputError
 from records import identity
 
 
-class Journal(contextlib.AbstractContextManager):
+@dataclass(frozen=True)
+class Journal:
     """JSON values by key, kept on disk as one line each, with a hash of both and of the journal.
 
     The file is named after the run's identity and the code that scores it, so a changed option,
-    model or program opens another journal. An incomplete last line, left by a kill, is dropped. One
-    process at a time can open it.
-
-    Raises:
-        InputError: another process has it open, or a line in it was altered.
+    model or program opens another journal.
     """
 
-    def __init__(self, file: Path) -> None:
-        self.file = Path(file)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(files.lock(self.file))
-            self.entries, whole = _read(self.file)
-            if self.file.exists():
-                os.truncate(self.file, whole)
-            self._open = stack.pop_all()
-
-    def __exit__(self, _, error: BaseException | None, __) -> None:
-        self._open.close()
-        if error and self.entries:
-            error.add_note(
-                f"measured and kept: {len(self.entries):,}, and the same command goes on from there"
-            )
+    file: Path
+    entries: dict[str, object]
 
     def add(self, key: str, value: object) -> None:
         """Append an entry; it is on disk when this returns."""
@@ -46,10 +32,32 @@ class Journal(contextlib.AbstractContextManager):
         self.entries[key] = value
 
 
+@contextlib.contextmanager
+def opened(file: Path) -> Iterator[Journal]:
+    """The journal in a file. An incomplete last line, left by a kill, is dropped. One process at a
+    time can open it.
+
+    Raises:
+        InputError: another process has it open, or a line in it was altered.
+    """
+    with files.lock(file):
+        entries, whole = _read(file)
+        if file.exists():
+            os.truncate(file, whole)
+        try:
+            yield Journal(file, entries)
+        except BaseException as error:
+            if entries:
+                error.add_note(
+                    f"measured and kept: {len(entries):,}, and the same command goes on from there"
+                )
+            raise
+
+
 def read_all(path: Path) -> dict[str, object]:
     """The entries of the journals of all processes, whose names begin with that of `path`; no file
     is changed."""
-    entries: dict[str, object] = {}
+    entries = {}
     for file in sorted(path.parent.glob(f"{path.name}.*.jsonl")):
         entries |= _read(file)[0]
     return entries
@@ -58,7 +66,7 @@ def read_all(path: Path) -> dict[str, object]:
 def _read(file: Path) -> tuple[dict[str, object], int]:
     """The entries, and the number of bytes of their complete lines; another process may be writing
     more."""
-    entries: dict[str, object] = {}
+    entries = {}
     whole = 0
     for number, line in enumerate(
         file.read_bytes().splitlines(keepends=True) if file.exists() else (), 1

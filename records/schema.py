@@ -7,12 +7,18 @@ from pydantic import Field
 
 from core.schema import Count, Number, Schema, Text, Truth, having
 
+Positive = Annotated[Count, Field(ge=1)]
+
+
+def filled(kind: Any) -> Any:
+    """A list or an object of this type that holds something."""
+    return Annotated[kind, Field(min_length=1)]
+
+
 _Mean = having({"mean": Number, "low": Number, "high": Number}, {"n": Count})
-_Of_length = having({"length": Count})
 _Found = having({"length": Count, "mean": Number, "low": Number, "high": Number, "n": Count})
 _Found_at = having({"length": Count, "depth": Number, "mean": Number})
 _Between = having({"start": Count, "end": Count})
-_OF_METHOD = {"method": Text | None, "options": dict[str, Any]}
 _TIME = having(
     {
         "method": Text,
@@ -30,7 +36,7 @@ _KEY = having({"place": Count, "distance": Count, "nats": Number, "found": Truth
 _SCORES: dict[str, dict[str, Any]] = {
     "passkey": {"by_length": list[_Found], "by_depth": list[_Found_at]},
     "perplexity": {
-        "by_length": Annotated[list[_Of_length], Field(min_length=1)],
+        "by_length": filled(list[having({"length": Count})]),
         "by_window": dict[str, tuple[Number, Count]],
     },
     "ruler": {
@@ -45,35 +51,35 @@ _SCORES: dict[str, dict[str, Any]] = {
     },
     "open_llm": {"tasks": dict[str, _Mean], "by_document": dict[str, list[Number]]},
     "loss_by_position": {
-        "block": Annotated[Count, Field(ge=1)],
+        "block": Positive,
         "blocks": dict[str, list[Number]],
         "ranges": Annotated[list[_Between], Field(min_length=2)],
         "buckets": list[_Between],
     },
     "needles": {
-        "keys": dict[str, Annotated[list[_KEY], Field(min_length=1)]],
-        "ranges": Annotated[list[having({"start": Count, "nats": Number})], Field(min_length=1)],
+        "keys": dict[str, filled(list[_KEY])],
+        "ranges": filled(list[having({"start": Count, "nats": Number})]),
     },
     "learned": {
         "factors": list[Number],
         "attention_factor": Number,
         "steps_made": Count,
         "converged": Truth,
-        "curve": Annotated[list[dict[str, Count | _Mean]], Field(min_length=1)],
+        "curve": filled(list[dict[str, Count | _Mean]]),
     },
     "finetune": {"losses": list[Number], "tokens": Count},
-    "time_cost": {"rows": Annotated[list[_TIME], Field(min_length=1)]},
+    "time_cost": {"rows": filled(list[_TIME])},
 }
-_NO_METHOD = ("time_cost",)  # which compares several in one run
 
 
 @functools.cache
 def of(experiment: str) -> Schema:
     """The schema of an experiment's records."""
-    method = {} if experiment in _NO_METHOD else _OF_METHOD
-    stated = {"experiment": Literal[experiment], "factor": Number}
+    run = {"experiment": Literal[experiment], "factor": Number}
+    if experiment != "time_cost":  # which compares several methods in one run
+        run |= {"method": Text | None, "options": dict[str, Any]}
     parts = {
-        "run": having({**stated, **method}),
+        "run": having(run),
         "identity": Text,
         "sha256": Text,
         "scores": having(_SCORES.get(experiment, {})),
@@ -92,7 +98,7 @@ MODEL = having(
     {
         "title": Text,
         "model": Text,
-        "geometry": having({"context_length": Annotated[Count, Field(ge=1)]}),
+        "geometry": having({"context_length": Positive}),
         "factors": list[Annotated[Number, Field(ge=1, le=1e6)]],
         "n_hat": dict[Annotated[str, Field(pattern=r"^\d+(\.\d+)?$")], Count],
         "ablated": list[Text],

@@ -9,12 +9,10 @@ from core import files, schema
 from core.errors import InputError
 from core.schema import Count, Number, Text, having
 from records import content_hash, identity
+from records.schema import Positive, filled
 
 FILE = "training.json"
-_Positive = Annotated[Count, Field(ge=1)]
 _Hashes = dict[str, Text]
-_Losses = Annotated[list[Number], Field(min_length=1)]
-_Seconds = Annotated[list[Annotated[Number, Field(gt=0)]], Field(min_length=1)]
 _RUN = having(
     {
         "scale": Text,
@@ -22,9 +20,9 @@ _RUN = having(
         "factor": Number,
         "options": dict[str, Any],
         "seed": Count,
-        "length": _Positive,
-        "steps": _Positive,
-        "batch": _Positive,
+        "length": Positive,
+        "steps": Positive,
+        "batch": Positive,
         "model": having({"source": Text, "sha256": _Hashes}),
     }
 )
@@ -32,14 +30,14 @@ _TRAINING = having(
     {
         "run": _RUN,
         "identity": Text,
-        "sha256": Annotated[_Hashes, Field(min_length=1)],
-        "parameters": _Positive,
-        "losses": _Losses,
-        "seconds_per_step": _Seconds,
+        "sha256": filled(_Hashes),
+        "parameters": Positive,
+        "losses": filled(list[Number]),
+        "seconds_per_step": filled(list[Annotated[Number, Field(gt=0)]]),
         "data_facts": having(
             {
                 "sha256": Text,
-                "sequences": _Positive,
+                "sequences": Positive,
                 "books": list[having({"title": Text, "sha256": Text})],
             }
         ),
@@ -65,11 +63,6 @@ def read(folder: Path) -> dict | None:
     facts = files.read_json(file, anew)
     schema.check(facts, _TRAINING, str(file), anew)
     hashed = facts["identity"], facts["content"]
-    if hashed != (identity(**facts["run"]), content(facts)):
+    if hashed != (identity(**facts["run"]), content_hash(facts)):
         raise InputError(f"{file} is not what experiments.finetune wrote; {anew}.")
     return facts
-
-
-def content(facts: dict) -> str:
-    """The hash that a training.json holds of what it states."""
-    return content_hash({name: facts[name] for name in facts if name != "content"})

@@ -90,7 +90,6 @@ def fine_tuned(directory, **settings) -> dict:
     return it."""
     import records
     from experiments.kit.loading import weights_hashes
-    from records import trained
 
     run = {
         "scale": "toy",
@@ -114,6 +113,6 @@ def fine_tuned(directory, **settings) -> dict:
         "losses": [2.0] * 7,
         "seconds_per_step": [0.5] * 7,
     }
-    facts["content"] = trained.content(facts)
+    facts["content"] = records.content_hash(facts)
     write(directory / "training.json", facts)
     return facts

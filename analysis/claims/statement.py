@@ -108,7 +108,7 @@ class Statement:
         return [("by seed", ", ".join(values)), *self.beside]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Claim:
     """A claim of the paper.
 
@@ -118,24 +118,21 @@ class Claim:
         where: the part of the paper that makes it.
         takes: what it takes to test the claim; printed where no model has a record that could
             decide it.
+        states: what is stated of a model; nothing if nothing was measured, or can be.
         on_test_bed: whether the test bed can decide it: time, and what is so by construction.
-        states: what is stated of a model; nothing if nothing was measured. None if nothing can be.
     """
 
     key: str
     text: str
     where: str
     takes: str
-    states: Callable[[Results], Iterable[Statement]] | None = None
+    states: Callable[[Results], Iterable[Statement]] = lambda _: ()
     on_test_bed: bool = False
 
     def statements(self, results: Results) -> list[Statement]:
         """With their verdicts; none if there is no record of the model, or it cannot decide."""
-        if self.states is None:
-            return []
-        if results.name == TEST_BED and not self.on_test_bed:
-            return []
-        return decided(self.states(results))
+        can_decide = self.on_test_bed or results.name != TEST_BED
+        return decided(self.states(results)) if can_decide else []
 
 
 def overall(statements: Iterable[Statement]) -> str:

@@ -63,15 +63,13 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
     above PI's.
     """
-    geometry = results.plain
-    if geometry is None:
-        return
-    for rival, factor in published.disturbance():
+    pairs = published.disturbance() if results.plain else ()
+    for rival, factor in pairs:
         if rival == rope.PROPOSED:
             continue
         ours, other = (Setting(method, (), factor) for method in (rope.PROPOSED, rival))
-        average = disturbance.compute(geometry, ours).average
-        others = disturbance.compute(geometry, other).average
+        average = disturbance.compute(results.plain, ours).average
+        others = disturbance.compute(results.plain, other).average
         verdict = CERTAIN if rival == rope.TIME_REFERENCE else REPRODUCED
         yield Statement(
             what=ours.name,
@@ -98,19 +96,18 @@ def less_is_better(results: Results) -> Iterator[Statement]:
     for by in filter(None, (losses, keys)):
         for trained in (True, False):
             for rows, papers in _on_books(results, trained, by):
-                for ours in filter(None, (rows.find(rope.PROPOSED, {}), papers)):
-                    for other in _rivals("disturbance", rows, ours):
-                        yield from _less_disturbed(results, ours, other, by)
-
-
-def _less_disturbed(results: Results, ours: Row, other: Row, by: ModuleType) -> Iterator[Statement]:
-    """That a row with less disturbance than another extends better; nothing if it has not less."""
-    less, more = (
-        disturbance.compute(results.geometry, row.setting).average for row in (ours, other)
-    )
-    if less < more:
-        beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
-        yield _difference(ours, other, by=by, region=BELOW, beside=beside)
+                pairs = [
+                    (ours, other)
+                    for ours in filter(None, (rows.find(rope.PROPOSED), papers))
+                    for other in _rivals("disturbance", rows, ours)
+                ]
+                for pair in pairs:
+                    less, more = (
+                        disturbance.compute(results.geometry, row.setting).average for row in pair
+                    )
+                    if less < more:
+                        beside = [("disturbances", f"{less:.2f} and {more:.2f} {_NAT}")]
+                        yield _difference(*pair, by=by, region=BELOW, beside=beside)
 
 
 def least_loss(results: Results) -> Iterator[Statement]:
@@ -126,8 +123,8 @@ def collapse(results: Results) -> Iterator[Statement]:
     """Without training: from within L to beyond it the unextended model loses more than YaRN does
     on the same books, and beyond L DPRoPE loses less than it."""
     for rows, ours in _on_books(results, trained=False):
-        original = rows.find(rope.ORIGINAL, {})
-        yarn = rows.find(rope.BASELINE, {})
+        original = rows.find(rope.ORIGINAL)
+        yarn = rows.find(rope.BASELINE)
         if original and yarn:
             yield _difference(original, yarn, region=ABOVE, where=losses.CHANGE)
         if original and ours:
@@ -257,9 +254,8 @@ def _headline(results: Results, experiment: str, row: Row) -> str | None:
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
     """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
-    plain = Comparison(tuple(row for row in rows.rows if row.setting.plain()))
     factor = ours.setting.factor
-    found = (plain.find(method, None, factor) for method in published.rivals(experiment))
+    found = (rows.find(method, factor=factor) for method in published.rivals(experiment))
     return list(filter(None, found))
 
 
@@ -285,10 +281,6 @@ def _score_difference(
             usual.
     """
     of = getattr(metrics, experiment)
-    beside = [
-        (each.setting.name, _score(each, each.scores(of)[metric], experiment))
-        for each in (row, other)
-    ]
     stated.setdefault("what", f"{row.setting.name} minus {other.setting.name}")
     return Statement(
         number=differences.between(row, other, experiment, of, metric, rows),
@@ -296,7 +288,10 @@ def _score_difference(
         sample=SAMPLES[experiment],
         factor=row.setting.factor,
         metric=metric,
-        beside=beside,
+        beside=[
+            (each.setting.name, _score(each, each.scores(of)[metric], experiment))
+            for each in (row, other)
+        ],
         unit="points",
         signed=True,
         **stated,
@@ -323,7 +318,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
         longest = extended_length(results, ours.setting.factor)
         rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
         beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
-        region: Region | None = ALL_KEYS
+        region = ALL_KEYS
         if original := _original(results, "passkey", ours):
             within = _keys(original, results.context_length)
             beside.append(("original within L", _count(within)))
@@ -333,7 +328,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
         keys_found = _keys(ours, longest)
         yield Statement(
             what=ours.setting.name,
-            number=pooled(keys_found).at_most(100.0),
+            number=pooled(keys_found).within_100(),
             state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
@@ -369,11 +364,6 @@ def n_hat_longbench_e(results: Results) -> Iterator[Statement]:
         yield replace(stated[min(stated)], region=BELOW, paper=effect)
 
 
-def n_hat_open_llm(results: Results) -> Iterator[Statement]:
-    """The score at every n̂ equals that at the greatest."""
-    return _all_alike(*_ablation(results, "open_llm", "n_hat"))
-
-
 def intervals_longbench_e(results: Results) -> Iterator[Statement]:
     """The score at every b but EXCESS equals that at the paper's own, and at EXCESS it is below."""
     stated, paper = _ablation(results, "longbench_e", "intervals")
@@ -384,9 +374,9 @@ def intervals_longbench_e(results: Results) -> Iterator[Statement]:
         yield replace(in_excess, region=BELOW, paper=effect)
 
 
-def intervals_open_llm(results: Results) -> Iterator[Statement]:
-    """The score at every b equals that at the paper's own."""
-    return _all_alike(*_ablation(results, "open_llm", "intervals"))
+def open_llm_alike(results: Results, option: str) -> Iterator[Statement]:
+    """The score at every n̂ equals that at the greatest, or at every b that at the paper's own."""
+    return _all_alike(*_ablation(results, "open_llm", option))
 
 
 def _all_alike(stated: dict[float, Statement], paper: dict[float, float]) -> Iterator[Statement]:

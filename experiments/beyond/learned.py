@@ -35,7 +35,7 @@ from experiments.kit import command_line, texts
 from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.engine import Engine
-from records.journal import Journal
+from records import journal
 
 
 class Learned(Command):
@@ -134,9 +134,9 @@ class Learned(Command):
             self.model.tokenizer, library, given.sequences, length, self.bos
         )
         path = self.journals(records.identity(**run))
-        with Journal(path.with_name(f"{path.name}.0.jsonl")) as journal:
+        with journal.opened(path.with_name(f"{path.name}.0.jsonl")) as lines:
             model = engine.extended(None, {})
-            learner = learning_loop.Learner(model, self.model.geometry, start, settings, journal)
+            learner = learning_loop.Learner(model, self.model.geometry, start, settings, lines)
             result = learner.learn(data, held_out, length)
         seconds = result.pop("seconds")
         self.finish(

@@ -250,7 +250,7 @@ def measure(experiment: Experiment, run: Run) -> dict[str, dict] | None:
         values = experiment.measure(model, requests)
     already = len(keys) - len(todo)
     with (
-        journal.Journal(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
+        journal.opened(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
         tqdm(total=len(keys), initial=already, desc=name, disable=process > 0) as bar,
     ):
         started = time.perf_counter()

@@ -249,6 +249,7 @@ class Output:
             "seconds_per_step": [round(entry["seconds"], 4) for entry in history],
             "environment": records.environment(processes.count()),
         }
-        files.write_json(finished / trained.FILE, stated | {"content": trained.content(stated)})
+        stated["content"] = records.content_hash(stated)
+        files.write_json(finished / trained.FILE, stated)
         finished.rename(self.path)
         remove_but(None, self.unfinished)

@@ -40,25 +40,27 @@ def test_a_committed_record_names_no_path_of_the_machine_that_made_it():
 def test_a_journal_that_was_cut_has_its_whole_lines_and_an_edited_one_is_named(tmp_path):
     file = tmp_path / "run.jsonl"
     entries = {"a": 1, "ü": {"b": [None]}}
-    with journal.Journal(file) as whole:
+    with journal.opened(file) as whole:
         for key, value in entries.items():
             whole.add(key, value)
     written = file.read_bytes()
     for cut in range(len(written) + 1):
         file.write_bytes(written[:cut])
         whole_lines = written[:cut].count(b"\n")
-        with journal.Journal(file) as resumed:
+        with journal.opened(file) as resumed:
             assert [*resumed.entries.items()] == [*entries.items()][:whole_lines]
     first, rest = written.split(b"\n", 1)
     values = [json.dumps(other).encode() for _, _, other in changes(json.loads(first))]
     for edited in (b"", first[:-1], b"3", b"[" * 100_000, b'["a", 1]', *values):
         file.write_bytes(edited + b"\n" + rest)
-        with pytest.raises(InputError, match=r"line 1 of .*run\.jsonl"):
-            journal.Journal(file)
+        refused = pytest.raises(InputError, match=r"line 1 of .*run\.jsonl")
+        with refused, journal.opened(file):
+            pass
     of_another_run = tmp_path / "another.jsonl"
     of_another_run.write_bytes(written)
-    with pytest.raises(InputError, match=r"line 1 of .*another\.jsonl"):
-        journal.Journal(of_another_run)
+    refused = pytest.raises(InputError, match=r"line 1 of .*another\.jsonl")
+    with refused, journal.opened(of_another_run):
+        pass
 
 
 def test_scores_are_printed_in_aligned_rows():

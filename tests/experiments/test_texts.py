@@ -15,7 +15,7 @@ from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training import corpus
-from records import trained
+from records import content_hash
 from tests.files import write
 from tests.models import checkpoint, fine_tuned, random_model
 
@@ -85,7 +85,7 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
     clex.save(clex.install(model, rope_geometry(model), 2), folder)
     facts = fine_tuned(folder)
     facts["data_facts"]["books"] = [{"title": "a book", "sha256": Book("", LINES).sha256}]
-    facts["content"] = trained.content(facts)
+    facts["content"] = content_hash(facts)
     write(folder / "training.json", facts)
     (tmp_path / "plain.txt").write_text(LINES)
     line = ["--model", folder, "--texts", tmp_path / "plain.txt", "--results", tmp_path / "results"]
