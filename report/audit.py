@@ -37,8 +37,7 @@ OUTPUT = ROOT / "tables" / "paper" / "audit.tex"
 SENTENCES = Path(__file__).parent / "sentences.csv"
 _SEVEN = "LLaMA2-7B"
 _THIRTEEN = "LLaMA2-13B"
-_EXISTING = published.rivals("perplexity")  # “existing methods” are PI, YaRN and CLEX
-_CLEX = _EXISTING[-1]
+_CLEX = published.rivals("perplexity")[-1]
 _UNITS = {
     "points": lambda own, other: own - other,
     "% more": lambda own, other: 100 * (own / other - 1),
@@ -70,69 +69,63 @@ TITLES = {
     "ruler": "RULER table",
     "perplexity": "perplexity table",
 }
-# What was run, by the columns that say it.
-_KEYS = {"model": "", "method": "", "factor": "s = ", "n_hat": "n̂ = ", "intervals": "b = "}
-
-# What does not agree: its kind, what is printed, what the tables give, and why.
-Difference = tuple[str, str, str, str]
+# Whether it agrees and, of one that does not, its kind, what is printed, what the tables give, and
+# why.
+Check = tuple[bool, str, str, str, str]
 
 
-def checks() -> list[Difference | None]:
-    """Every check: None where it agrees."""
+def checks() -> list[Check]:
+    """Every check."""
     compared_methods = map(outcome, sentences())
     return [*averages(), *bold_entries(), *repeated_rows(), *compared_methods, *other_sentences()]
 
 
-def _unless(holds: bool, kind: str, printed: str, derived: str, why: str = "") -> Difference | None:
-    return None if holds else (kind, printed, derived, why)
-
-
-def averages() -> Iterator[Difference | None]:
+def averages() -> Iterator[Check]:
     """Each printed average against the mean of its row."""
     why = "It is not the mean of its row."
     for table, title in TITLES.items():
         for run, scores in published.runs(table):
-            for metric in scores:
+            for metric, score in scores.items():
                 if metric.startswith("Avg"):
                     derived = published.average(scores, metric)
-                    same = abs(scores[metric] - derived) <= ROUNDING
-                    printed = f"{title}: {metric} of {_run(run)}: {scores[metric]:.2f}"
-                    yield _unless(same, SLIP, printed, f"{derived:.3f}", why)
+                    same = abs(score - derived) <= ROUNDING
+                    printed = f"{title}: {metric} of {_run(run)}: {score:.2f}"
+                    yield same, SLIP, printed, f"{derived:.3f}", why
 
 
-def bold_entries() -> Iterator[Difference | None]:
+def bold_entries() -> Iterator[Check]:
     """Whether what is printed in bold is the best of its column."""
-    less_is_better = {"perplexity": "perplexity", "disturbance": "disturbance_e3"}
+    less_is_better = {"perplexity": ("perplexity", min), "disturbance": ("disturbance_e3", min)}
     for table, title in TITLES.items():
         frame = published.table(table)
-        score = less_is_better.get(table, "score")
+        score, best_of = less_is_better.get(table, ("score", max))
         columns = [name for name in ("model", "metric", "context_length") if name in frame]
         for key, group in frame.groupby(columns, sort=False):
-            top = group[score].min() if table in less_is_better else group[score].max()
+            top = best_of(group[score])
             best = group[group[score] == top]
             marked = group[group["bold"] == 1]
             kind = TIE if set() < set(marked.index) < set(best.index) else SLIP
             printed, derived = (
                 " and ".join(map(_run, rows.to_dict("records"))) for rows in (marked, best)
             )
-            yield _unless(
+            yield (
                 marked.index.equals(best.index),
                 kind,
-                f"{title}: best of {', '.join(map(str, key))} in bold: {printed or 'none'}",
+                f"{title}: best of {', '.join(key)} in bold: {printed or 'none'}",
                 derived,
                 f"{top:.2f} is the best, and stands in each of these rows.",
             )
 
 
-def repeated_rows() -> Iterator[Difference | None]:
+def repeated_rows() -> Iterator[Check]:
     """The ablations' default setting is LLaMA2-13B with s = 2: the same run must print the same
     scores."""
-    default_setting = {"model": _THIRTEEN, "method": rope.PROPOSED, "factor": 2}
     for key, default in (("n_hat", 80), ("intervals", 360)):
         for main in ("longbench_e", "open_llm"):
             table = f"{key}_{main}"
-            elsewhere = _scores_of(main, default_setting)
-            scores = _scores_of(table, {key: default})
+            elsewhere = _by_method(main, _THIRTEEN, 2)[rope.PROPOSED]
+            by_value = {run[key]: scores for run, scores in published.runs(table)}
+            scores = by_value[default]
             for metric, score in scores.items():
                 kind = SLIP
                 why = "It is the same run."
@@ -142,29 +135,37 @@ def repeated_rows() -> Iterator[Difference | None]:
                     why = f"It is the same run, whose printed scores average {mean:.3f}."
                 what = f"{metric} of {_run({key: default})} repeats the {TITLES[main]}"
                 printed = f"{TITLES[table]}: {what}: {score:.2f}"
-                same = score == elsewhere[metric]
-                yield _unless(same, kind, printed, f"{elsewhere[metric]:.2f}", why)
-
-
-def _scores_of(table: str, wanted: dict) -> dict[str, float]:
-    (scores,) = (scores for run, scores in published.runs(table) if run == wanted)
-    return scores
-
-
-def _run(row: dict) -> str:
-    """What a row of a table is of, to be read."""
-    words = []
-    for key, symbol in _KEYS.items():
-        value = row.get(key)
-        if key == "method" and value:
-            words.append(_title(value))
-        elif pd.notna(value):
-            words.append(value if isinstance(value, str) else f"{symbol}{value:g}")
-    return ", ".join(words)
+                yield score == elsewhere[metric], kind, printed, f"{elsewhere[metric]:.2f}", why
 
 
 def _title(method: str) -> str:
     return rope.METHODS[method].title
+
+
+# What was run, by the columns that say it.
+_KEYS = {
+    "model": str,
+    "method": _title,
+    "factor": "s = {:g}".format,
+    "n_hat": "n̂ = {:g}".format,
+    "intervals": "b = {:g}".format,
+}
+
+
+def _run(row: dict) -> str:
+    """What a row of a table is of, to be read."""
+    return ", ".join(shown(row[key]) for key, shown in _KEYS.items() if pd.notna(row.get(key)))
+
+
+def _by_method(table: str, model: str, factor: int) -> dict[str, dict[str, float]]:
+    """The scores of a model at a factor by method, where a table says of which they are; CLEX has
+    one row, which stands at every factor."""
+    return {
+        run["method"]: scores
+        for run, scores in published.runs(table)
+        if run.get("model", model) == model
+        and (run["method"] == _CLEX or run.get("factor", factor) == factor)
+    }
 
 
 # Sentences that compare methods
@@ -192,7 +193,8 @@ def against_each(sentence: Any) -> dict[str, tuple]:
     value = _UNITS[sentence.unit]
     runs: dict[str, list[tuple]] = {}
     for model, factor in itertools.product(sentence.models.split(), sentence.factors.split()):
-        scores = _at(sentence.table, sentence.metric, model, int(factor))
+        by_method = _by_method(sentence.table, model, int(factor))
+        scores = {method: _average(of, sentence.metric) for method, of in by_method.items()}
         own = scores.pop(sentence.method, None)
         for other, score in scores.items() if own is not None else ():
             run = (other, value(own, score), model, factor, own, score)
@@ -200,90 +202,84 @@ def against_each(sentence: Any) -> dict[str, tuple]:
     return {other: _deciding(sentence, of) for other, of in sorted(runs.items())}
 
 
+def _average(scores: dict[str, float], metric: str) -> float:
+    """An average as it is printed, or put right where that is a misprint."""
+    derived = published.average(scores, metric)
+    printed = scores.get(metric, derived)
+    return printed if abs(printed - derived) <= ROUNDING else derived
+
+
 def _deciding(sentence: Any, runs: list[tuple]) -> tuple:
     decides = min if sentence.decides == "least" else max
     return decides(runs, key=lambda run: run[1])
 
 
-def _at(table: str, metric: str, model: str, factor: int) -> dict[str, float]:
-    """The score of each method of a model at a factor, with a misprinted average put right."""
-    by_method = {}
-    for run, scores in published.runs(table):
-        # The original model and CLEX have one row, which stands at every factor.
-        at_factor = run["method"] in (rope.ORIGINAL, _CLEX) or run["factor"] == factor
-        if at_factor and run.get("model", model) == model:  # a disturbance is the same for both
-            derived = published.average(scores, metric)
-            printed = scores.get(metric, derived)
-            same = abs(printed - derived) <= ROUNDING
-            by_method[run["method"]] = printed if same else derived
-    return by_method
-
-
-def outcome(sentence: Any) -> Difference | None:
+def outcome(sentence: Any) -> Check:
     """Whether a sentence agrees, by the RULE."""
     runs = against_each(sentence)
     covered = [run for method, run in runs.items() if method in sentence.covers.split()]
     decides = _deciding(sentence, covered)
     method, value, model, factor, own, others = decides
     printed = f"{sentence.where}: {sentence.what} ({sentence.metric})"
+    kind = OMISSION
     if sentence.number:
         printed += f": {sentence.printed}"
         digits = len(sentence.number.partition(".")[2])
         off = 0.5 * 10**-digits + 1e-9
         same = [run for run in runs.values() if abs(run[1] - float(sentence.number)) <= off]
         holds = decides in same
-        kind = OMISSION if same else SLIP
+        if not same:
+            kind = SLIP
         against = " and ".join(_title(run[0]) for run in same) or "no method"
         why = f"It is the number against {against}."
     else:
         digits = 2
         holds = value > 0
-        kind = OMISSION
         why = f"{_title(method)} has {others:.2f} there, {_title(sentence.method)} {own:.2f}."
     text = number(value, digits or 1, sign=sentence.unit == "points")
     derived = f"{text} {sentence.unit} against {_title(method)} ({model}, s = {factor})"
-    return _unless(holds, kind, printed, derived, why)
+    return holds, kind, printed, derived, why
 
 
-def other_sentences() -> Iterator[Difference | None]:
+def other_sentences() -> Iterator[Check]:
     """What else the text says of the tables."""
     what = "section 4.3: table that the drops of 0.12 and 0.53 are read from: LongBench-E"
-    yield _unless(False, SLIP, what, "Open LLM", "The text refers to the wrong table.")
+    yield False, SLIP, what, "Open LLM", "The text refers to the wrong table."
     for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         change = {
             method: round(scores["8k+"] - scores["4-8k"], 2)
-            for method, scores in _by_method("longbench_e", model, least_factor=4).items()
+            for method, scores in _by_method("longbench_e", model, 4).items()
+            if method != rope.ORIGINAL
         }
-        less = [method for method in change if change[method] > change[rope.PROPOSED]]
-        what = (
+        less = [_title(method) for method in change if change[method] > change[rope.PROPOSED]]
+        yield (
+            change[rope.PROPOSED] > change[other] / 2,
+            JUDGEMENT,
             f"section 4.2: {model}, 16k: DPRoPE keeps its level from 4-8k to 8k+ (here: loses less "
-            f"than half as much), {_title(other)} does not"
+            f"than half as much), {_title(other)} does not",
+            _list(change),
+            f"The paper does not say what “maintain” means; {' and '.join(less)} fall less than "
+            "DPRoPE.",
         )
-        why = (
-            f"The paper does not say what “maintain” means; {' and '.join(map(_title, less))} fall "
-            f"less than DPRoPE."
-        )
-        holds = change[rope.PROPOSED] > change[other] / 2
-        yield _unless(holds, JUDGEMENT, what, _list(change), why)
 
     n_hat = published.ablated("n_hat_longbench_e", "Avg.")
     spread = np.ptp([n_hat[value] for value in (80, 88, 96)])
     what = "section 5.2: n̂ = 80, 88, 96 differ little (here: by less than 0.1)"
-    yield _unless(spread < 0.1, JUDGEMENT, what, f"range {spread:.2f}")
+    yield spread < 0.1, JUDGEMENT, what, f"range {spread:.2f}", ""
     falling = [n_hat[value] for value in (56, 64, 72, 80)]
     what = "section 5.2: the average falls as n̂ falls below 80"
-    yield _unless(falling == sorted(falling), SLIP, what, str(falling))
+    yield falling == sorted(falling), SLIP, what, str(falling), ""
     intervals = published.ablated("intervals_longbench_e", "Avg.")
     fine = [intervals[value] for value in (90, 180, 360)]
     loss = min(fine) - intervals[720]
     what = "section 5.3: b = 720 falls (here: by more than b = 90 … 360 differ)"
-    yield _unless(loss > np.ptp(fine), JUDGEMENT, what, f"falls {loss:.2f}")
+    yield loss > np.ptp(fine), JUDGEMENT, what, f"falls {loss:.2f}", ""
     spread = np.ptp([*published.ablated("intervals_open_llm", "Avg.").values()])
     what = "section 5.3: b does not influence Open LLM (here: four tasks' mean by less than 0.22)"
-    yield _unless(spread < 0.22, JUDGEMENT, what, f"range {spread:.2f}")
+    yield spread < 0.22, JUDGEMENT, what, f"range {spread:.2f}", ""
 
     for model in (_SEVEN, _THIRTEEN):
-        ruler = _by_method("ruler", model)
+        ruler = _by_method("ruler", model, 4)
         before = ruler.pop(rope.ORIGINAL)
         holds = all(
             scores["4k"] < before["4k"]
@@ -292,46 +288,38 @@ def other_sentences() -> Iterator[Difference | None]:
             for scores in ruler.values()
         )
         what = f"section B.2: RULER: every extended {model} loses at 4k and gains at 8k and 16k"
-        yield _unless(holds, SLIP, what, str(ruler))
-        times = {method: of["test"] for method, of in _by_method("time_cost", model).items()}
+        yield holds, SLIP, what, str(ruler), ""
+        times = {method: of["test"] for method, of in _by_method("time_cost", model, 4).items()}
         least = min(times[rope.TIME_REFERENCE], times[rope.BASELINE])
         what = f"sections 3.2, B.2: DPRoPE takes no more time than PI and YaRN, CLEX more, {model}"
-        yield _unless(times[rope.PROPOSED] <= least < times[_CLEX], SLIP, what, _list(times))
+        yield times[rope.PROPOSED] <= least < times[_CLEX], SLIP, what, _list(times), ""
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         size = row.model.removeprefix("LLaMA2-")
         what = f"{TITLES['perplexity']}: label of the {row.model} rows: {row.printed_label}"
         why = "The table has two blocks of 7B; the second is of 13B."
-        yield _unless(row.printed_label == size, SLIP, what, size, why)
+        yield row.printed_label == size, SLIP, what, size, why
 
 
 def _list(values: dict[str, float]) -> str:
     return ", ".join(f"{_title(method)} {number(value, 2)}" for method, value in values.items())
 
 
-def _by_method(table: str, model: str, least_factor: float = 0) -> dict[str, dict[str, float]]:
-    """The scores of a model's runs by method, where there is one factor of each that is no less."""
-    return {
-        run["method"]: scores
-        for run, scores in published.runs(table)
-        if run["model"] == model and run.get("factor", 0) >= least_factor
-    }
-
-
-def kinds(checked: list[Difference | None]) -> dict[str, int]:
+def kinds(checked: list[Check]) -> Counter:
     """How many there are of each kind of what does not agree."""
-    counted = Counter(difference[0] for difference in checked if difference)
-    return {kind: counted[kind] for kind in KINDS if counted[kind]}
+    return Counter(kind for holds, kind, *_ in checked if not holds)
 
 
-def build(checked: list[Difference | None]) -> Table:
+def build(checked: list[Check]) -> Table:
     """What does not agree, by kind."""
-    wrong = sorted(filter(None, checked), key=lambda difference: [*KINDS].index(difference[0]))
+    order = [*KINDS]
+    wrong = [differs for holds, *differs in checked if not holds]
+    wrong.sort(key=lambda differs: order.index(differs[0]))
     caption = (
         f"The paper checked against its own tables: {len(checked)} averages, bold entries, "
         f"repeated rows and sentences, of which these {len(wrong)} do not agree."
     )
     header = ("Kind", "What is printed", "By the tables", "Why")
-    rows = tuple(tuple(map(Cell, difference)) for difference in wrong)
+    rows = tuple(tuple(map(Cell, differs)) for differs in wrong)
     return Table("audit", caption, (Block("", header, rows),), words=True)
 
 

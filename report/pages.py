@@ -174,6 +174,7 @@ def claims(tested: list, page: Path) -> str:
 def overall_pages(tested: list) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
+    kinds = audit.kinds(checks)
     measured = {each.name: each for each in results.every()}
     names = {
         "claims": claims_page.decided(tested),
@@ -183,8 +184,8 @@ def overall_pages(tested: list) -> Pages:
         "best_epsilon": paper_and_code.best_epsilon(),
         "methods": list(rope.METHODS),
         "checks": len(checks),
-        "agree": checks.count(None),
-        "kinds": audit.kinds(checks),
+        "agree": len(checks) - kinds.total(),
+        "kinds": kinds,
         "meaning": audit.KINDS,
         "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
