@@ -14,8 +14,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import NamedTuple
+from types import SimpleNamespace
 from urllib.parse import quote, unquote
 
 import jinja2
@@ -28,21 +27,23 @@ from experiments.kit import command_line
 from records import BEYOND, RESULTS, ROOT
 from report import all_results, assumed, audit, claims_page, overviews, paper_and_code
 from report.model_view import FILTERS, View, table
-from report.sentences import Assumptions, borne_out
+from report.sentences import FOLDERS, Assumptions, borne_out
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
 
-TEMPLATES = Path(__file__).parent / "templates"
-BEYOND_TEMPLATES = Path(__file__).parent / BEYOND / "templates"
-FOLDERS = (TEMPLATES, BEYOND_TEMPLATES)
-# The repository's own pages, which speak of several models: where each belongs.
+TEMPLATES, BEYOND_TEMPLATES = FOLDERS
+# The repository's own pages, which speak of several models, by the folder of their templates: where
+# each belongs.
 OVERALL = {
-    "README.md": ROOT / "README.md",
-    "results.md": RESULTS / "README.md",
-    "experiments.md": ROOT / "experiments" / "README.md",
-    "paper.md": RESULTS / "paper" / "README.md",
-    "paper_and_code.md": RESULTS / "paper-and-code.md",
+    TEMPLATES: {
+        "README.md": ROOT / "README.md",
+        "results.md": RESULTS / "README.md",
+        "experiments.md": ROOT / "experiments" / "README.md",
+        "paper.md": RESULTS / "paper" / "README.md",
+        "paper_and_code.md": RESULTS / "paper-and-code.md",
+    },
+    BEYOND_TEMPLATES: {"experiments.md": ROOT / "experiments" / BEYOND / "README.md"},
 }
 # What every template can name.
 GLOBALS = {
@@ -52,26 +53,10 @@ GLOBALS = {
     "equation": paper_and_code.equation,
     "published_disturbances": overviews.published_disturbances,
 }
-
-
-class Part(NamedTuple):
-    """The paper's part of the repository, or what is beyond it.
-
-    Attributes:
-        templates: the folder of its templates.
-        overall: the file of each page that speaks of several models, by its template.
-        assumed: the module of what its words assume.
-    """
-
-    templates: Path
-    overall: dict[str, Path]
-    assumed: ModuleType
-
-
-PARTS = [Part(TEMPLATES, OVERALL, assumed)]
+# What the words of each folder of templates assume; the one beyond the paper may not be there.
+ASSUMED = {TEMPLATES: assumed}
 if _beyond := discovery.module(f"report.{BEYOND}.assumed"):
-    page = ROOT / "experiments" / BEYOND / "README.md"
-    PARTS.append(Part(BEYOND_TEMPLATES, {"experiments.md": page}, _beyond))
+    ASSUMED[BEYOND_TEMPLATES] = _beyond
 discovery.modules("report")  # so that their functions are offered to templates
 
 
@@ -99,23 +84,24 @@ def pages(folder: Path, model: str | None = None) -> Pages:
 def model_pages(measured: Results) -> Pages:
     """A model's page, and that of what is beyond the paper."""
     folder = measured.folder / measured.name
-    pages_of = {folder: PARTS[0]}
-    if PARTS[1:] and (folder / BEYOND).is_dir():
-        pages_of[folder / BEYOND] = PARTS[1]
+    templates_of = {folder: TEMPLATES}
+    if BEYOND_TEMPLATES in ASSUMED and (folder / BEYOND).is_dir():
+        templates_of[folder / BEYOND] = BEYOND_TEMPLATES
     of_these_runs = has_the_committed_runs(measured)
     strict = measured.folder == RESULTS
     written = {}
-    for page, part in pages_of.items():
+    for page, templates in templates_of.items():
         view = View(measured, page, beyond=page != folder)
-        names = view.context() | {"further": len(pages_of) > 1}
+        names = view.context() | {"further": len(templates_of) > 1}
         file = page / "README.md"
         template = "model.md"
         assumptions: Assumptions = ()
-        if of_these_runs and measured.name in part.assumed.MODELS:
+        words_of = ASSUMED[templates].MODELS
+        if of_these_runs and measured.name in words_of:
             template = f"{measured.name.replace('-', '_')}.md"
-            assumptions = part.assumed.MODELS[measured.name](view)
-        text = _render(template, names, part.templates)
-        written[file] = _tidied(borne_out(text, assumptions, file, FOLDERS, strict))
+            assumptions = words_of[measured.name](view)
+        text = _render(templates / template, names)
+        written[file] = _tidied(borne_out(text, assumptions, file, strict))
     if strict:
         return written
     usual = RESULTS / measured.name
@@ -145,8 +131,6 @@ def _links_kept(text: str, file: Path, usual: Path, written: Pages) -> str:
 
 def has_the_committed_runs(measured: Results) -> bool:
     """Whether each run is there that the repository has of the model; its scores may be others."""
-    if measured.folder == RESULTS:
-        return True
     if measured.name not in results.models(RESULTS):
         return False
     committed = Results.of(measured.name)
@@ -166,46 +150,44 @@ def claims(tested: list, page: Path) -> str:
         "counts": claims_page.counts(tested),
         "evidence": claims_page.evidence,
     }
-    text = _render("claims.md", names)
+    text = _render(TEMPLATES / "claims.md", names)
     strict = page.parent == RESULTS
-    return _tidied(borne_out(text, assumed.claims(tested), page, FOLDERS, strict))
+    return _tidied(borne_out(text, assumed.claims(tested), page, strict))
 
 
 def overall_pages(tested: list) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
     kinds = audit.kinds(checks)
-    measured = {each.name: each for each in results.every()}
     names = {
         "claims": claims_page.decided(tested),
-        "claims_in_all": len(tested),
+        "tested": tested,
         "claims_alone": claims_page.alone(tested),
         "epsilons": paper_and_code.by_epsilon(),
         "best_epsilon": paper_and_code.best_epsilon(),
-        "methods": list(rope.METHODS),
+        "methods": rope.METHODS,
         "checks": len(checks),
-        "agree": len(checks) - kinds.total(),
         "kinds": kinds,
         "meaning": audit.KINDS,
         "rule": audit.RULE,
         "audit": markdown.render(audit.build(checks), caption=False),
     }
     written = {}
-    for part in PARTS:
-        for template, file in part.overall.items():
-            views = {name: View(each, file.parent) for name, each in measured.items()}
+    for templates in ASSUMED:
+        for template, file in OVERALL[templates].items():
+            views = {each.name: View(each, file.parent) for each in results.every()}
             of = {name: SimpleNamespace(**view.context()) for name, view in views.items()}
-            text = _render(template, names | {"of": of}, part.templates)
-            for assumes in (each.assumed.PAGES.get(file) for each in PARTS):
-                if assumes:
-                    text = borne_out(text, assumes(views), file, FOLDERS, strict=True)
+            text = _render(templates / template, names | {"of": of})
+            for words in ASSUMED.values():
+                if file in words.PAGES:
+                    text = borne_out(text, words.PAGES[file](views), file, strict=True)
             written[file] = _tidied(text)
     return written
 
 
-def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
+def _render(template: Path, names: dict) -> str:
     engine = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([templates, TEMPLATES, BEYOND_TEMPLATES]),
+        loader=jinja2.FileSystemLoader([template.parent, *FOLDERS]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -215,16 +197,17 @@ def _render(template: str, names: dict, templates: Path = TEMPLATES) -> str:
     )
     engine.filters |= FILTERS
     try:
-        text = engine.get_template(template).render(GLOBALS | names)
+        text = engine.get_template(template.name).render(GLOBALS | names)
     except (jinja2.TemplateError, LookupError) as error:
         raise InputError(
-            f"the records do not hold what {template} asks for ({error}); change the template."
+            f"the records do not hold what {template.name} asks for ({error}); change the template."
         ) from error
     if empty := re.search(r"\[[^]]*\]\(\)", text):
         raise InputError(
-            f"{template} would write a link that leads nowhere: {empty[0]}; change the template."
+            f"{template.name} would write a link that leads nowhere: {empty[0]}; change the "
+            "template."
         )
-    source = (templates / template).relative_to(ROOT)
+    source = template.relative_to(ROOT)
     return f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
 
 

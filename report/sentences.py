@@ -11,10 +11,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from core.errors import InputError
+from records import BEYOND
 
 # What a sentence's words suppose, and whether the records bear it out. The words stand in the
 # template as they are quoted, however its lines are broken.
 Assumptions = Iterable[tuple[str, bool]]
+
+# The folders of the templates of pages, the paper's and those beyond it.
+FOLDERS = [Path(__file__).parent / "templates", Path(__file__).parent / BEYOND / "templates"]
 
 # Between two sentences: a blank line, a mark of a list, the bar of a table, or the space after a
 # full stop, which may stand before the end of bold print.
@@ -22,14 +26,11 @@ _BREAK = re.compile(r"\n\s*\n|^ *(?:- |\d+\. |\|)|(?:(?<=[.?!])|(?<=[.?!]\*\*))\
 _EMPTY_ITEM = re.compile(r"^ *(?:-|\d+\.) *\n", re.MULTILINE)
 
 
-def borne_out(
-    text: str, assumptions: Assumptions, page: Path, templates: Iterable[Path], strict: bool
-) -> str:
+def borne_out(text: str, assumptions: Assumptions, page: Path, strict: bool) -> str:
     """The page's text, without the sentences that the records no longer bear out.
 
     Args:
         page: where the text is to stand.
-        templates: the folders of the templates that it may come from.
         strict: refuse the page instead.
 
     Raises:
@@ -44,7 +45,7 @@ def borne_out(
                 f'{page} has {has} with "{words}"; correct the quotation in assumed.py.'
             )
         if not holds:
-            false[_sentence(text, places[0])] = ", ".join(_sources(words, templates))
+            false[_sentence(text, places[0])] = ", ".join(_sources(words))
     if not false:
         return text
     named = [f'"{" ".join(text[slice(*place)].split())}" ({of})' for place, of in false.items()]
@@ -72,9 +73,9 @@ def _sentence(text: str, found: re.Match) -> tuple[int, int]:
     return start, after.start() if after else len(text)
 
 
-def _sources(words: str, folders: Iterable[Path]) -> Iterator[str]:
+def _sources(words: str) -> Iterator[str]:
     """The templates that have these words."""
-    for folder in folders:
+    for folder in FOLDERS:
         for file in sorted(folder.glob("*.md")):
             if _quoted(words).search(file.read_text(encoding="utf-8")):
                 yield os.path.relpath(file)

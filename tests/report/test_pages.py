@@ -52,9 +52,9 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
 def test_no_page_with_an_empty_link(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "a.md").write_text("[there]({{ target }})")
-    assert "[there](x)" in pages._render("a.md", {"target": "x"}, tmp_path)
+    assert "[there](x)" in pages._render(tmp_path / "a.md", {"target": "x"})
     with pytest.raises(InputError, match="nowhere"):
-        pages._render("a.md", {"target": ""}, tmp_path)
+        pages._render(tmp_path / "a.md", {"target": ""})
 
 
 # A page, a quotation of it, and what is left where the records do not bear out its sentence.
@@ -72,15 +72,16 @@ LEFT_OUT = [
 
 @pytest.mark.parametrize("text, words, left", LEFT_OUT)
 def test_a_sentence_that_the_records_do_not_bear_out_is_refused_or_left_out_and_named(
-    tmp_path, capsys, text, words, left
+    tmp_path, capsys, monkeypatch, text, words, left
 ):
     page = tmp_path / "README.md"
     templates = tmp_path / "report/templates"
     templates.mkdir(parents=True)
     (templates / "tiny.md").write_text(text)
+    monkeypatch.setattr(sentences, "FOLDERS", [templates])
 
     def borne_out(strict, holds, quoted=words):
-        return sentences.borne_out(text, [(quoted, holds)], page, [templates], strict)
+        return sentences.borne_out(text, [(quoted, holds)], page, strict)
 
     assert borne_out(strict=True, holds=True) == text
     assert borne_out(strict=False, holds=False) == left
