@@ -13,9 +13,9 @@ from analysis.claims.statement import VERDICTS, Claim, Statement, overall
 from analysis.differences import UNDECIDED
 from analysis.results import Results
 from core import rope
-from report.model_view import NONE
 from report.model_view import table as laid_out
 from tables.kit.markdown import anchor, text
+from tables.kit.table import NONE
 
 # What README leaves to the page of the claims, of a claim that came out so on every model.
 _UNLISTED = {statement.EXACT, statement.CERTAIN, statement.NONE, UNDECIDED}

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import quote
 
 import records
@@ -25,8 +25,6 @@ from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Block, Cell, Table
-
-NONE = "–"  # what stands in a table where nothing was measured, or nothing is to be compared
 
 
 class Section(NamedTuple):
@@ -67,10 +65,9 @@ SECTIONS = {
     "perplexity": Section("Long texts", ("perplexity",), {}),
 }
 _OFFERED: dict[str, Callable] = {}
-_Function = TypeVar("_Function", bound=Callable)
 
 
-def offered(function: _Function) -> _Function:
+def offered(function: Callable) -> Callable:
     """Has templates name a function of a view, which they call without it."""
     _OFFERED[function.__name__] = function
     return function
@@ -93,14 +90,7 @@ class View:
 
     def context(self) -> dict[str, object]:
         """What a model's template can name, besides the filters."""
-        plain = self.results.plain
-        facts = {
-            "d": plain and plain.head_dim,
-            "base": plain and plain.base,
-            "L": self.results.context_length,
-            "reading": self.to(RESULTS / "README.md"),
-            "model": self.results,
-        }
+        facts = {"reading": self.to(RESULTS / "README.md"), "model": self.results}
         return facts | {
             name: functools.partial(function, self) for name, function in _OFFERED.items()
         }
@@ -144,12 +134,11 @@ class View:
 
     def _sources(self, tables: Sequence[str]) -> str:
         """The folders of the records of tables; an ablation's has the end of its name."""
-        experiments = self.results.experiments()
-        found = [name for name in experiments if any(table.endswith(name) for table in tables)]
         links = []
-        for name in found:
-            folder = records.folder(self.results.folder, self.results.name, name)
-            links.append(f"[{markdown.text(name)}]({self.to(folder)})")
+        for name in self.results.experiments():
+            if any(table.endswith(name) for table in tables):
+                folder = records.folder(self.results.folder, self.results.name, name)
+                links.append(f"[{markdown.text(name)}]({self.to(folder)})")
         return f"Records: {', '.join(links)}." if links else ""
 
     def _left(self, kind: str, names: Iterable[str]) -> list[str]:
@@ -219,9 +208,10 @@ class View:
     def disturbance(self, name: str, factor: float) -> float:
         """The averaged disturbance in 10⁻³ nat (released convention, float64) of a setting by its
         name."""
-        settings = disturbance.settings(self.results, factor)
-        for n_hat in range(1, self.results.geometry.head_dim + 1):
-            settings.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
+        settings = disturbance.settings(self.results, factor) + [
+            Setting(rope.PROPOSED, (("n_hat", n_hat),), factor)
+            for n_hat in range(1, self.results.geometry.head_dim + 1)
+        ]
         by_name = {setting.name: setting for setting in settings}
         return disturbance.compute(self.results.geometry, by_name[name]).average
 
@@ -241,8 +231,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = Fa
         words: whether its columns are of text rather than of numbers.
     """
     cells = tuple(tuple(map(Cell, row)) for row in rows)
-    block = Block("", tuple(header), cells)
-    return markdown.render(Table("", "", (block,), words=words), caption=False, escape=False)
+    return markdown.rows(Block("", tuple(header), cells), words, str)
 
 
 def table_names(measured: Results) -> list[str]:
@@ -253,7 +242,6 @@ def table_names(measured: Results) -> list[str]:
     return declared + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
 
-@functools.lru_cache(maxsize=512)
 def _build(measured: Results, name: str) -> Table | None:
     """A table, if there is a record of it; the paper's own rows of it are left to tables/."""
     try:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from analysis import disturbance
 from analysis.scores import number
 from analysis.settings import BASELINE
-from report.model_view import NONE, View, offered, shown, table
+from report.model_view import View, offered, shown, table
 from tables.kit.markdown import text
+from tables.kit.table import NONE
 
 
 @offered

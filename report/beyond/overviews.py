@@ -12,8 +12,9 @@ from analysis.settings import BASELINE
 from core.setting import tokens
 from report.beyond import model_view as of
 from report.beyond.model_view import OnBooks
-from report.model_view import NONE, View, offered, shown, table
+from report.model_view import View, offered, shown, table
 from tables.kit.markdown import text
+from tables.kit.table import NONE
 
 LOSS_DIGITS = 3
 KEY_DIGITS = 2

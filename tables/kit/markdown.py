@@ -20,11 +20,11 @@ def render(table: Table, caption: bool = True, escape: bool = True) -> str:
     paragraphs = [paragraph(table.heading)] if caption else []
     for block in table.blocks:
         paragraphs += [f"*{paragraph(block.title)}*"] if block.title else []
-        paragraphs += [_rows(block, table.words, text if escape else str)] if block.rows else []
+        paragraphs += [rows(block, table.words, text if escape else str)] if block.rows else []
     return "\n\n".join(paragraphs)
 
 
-def _rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
+def rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
     """A line for the header, a rule, and a line for each row; numbers stand at the right of their
     column."""
     lines = [
