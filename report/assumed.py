@@ -139,14 +139,14 @@ def tiny(view: View) -> Assumptions:
 
 
 def claims(tested: list[list[Tested]]) -> Assumptions:
-    on_models = [one for models in tested for one in models if one["measured"]]
-    of_tiny = {one["claim"].key for one in on_models if one["measured"].name == "tiny"}
+    on_models = [one for models in tested for one in models if one.measured]
+    of_tiny = {one.claim.key for one in on_models if one.measured.name == "tiny"}
     yield "tiny is a test bed", of_tiny <= {"least_disturbance", "time", "clex_time"}
     seeds = {
         each.number.seeds
         for one in on_models
-        if one["measured"].name == "smollm2"
-        for each in one["statements"]
+        if one.measured.name == "smollm2"
+        for each in one.statements
         if each.state == FINE_TUNED
     }
     yield "SmolLM2's fine-tunes have one, so nothing is counted for it", seeds <= {1}

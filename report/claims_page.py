@@ -2,8 +2,9 @@
 which numbers."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -21,10 +22,21 @@ from tables.kit.table import NONE
 _UNLISTED = {statement.EXACT, statement.CERTAIN, statement.NONE, UNDECIDED}
 _STATES = {"without training": "untrained", "fine-tuned": "fine-tuned"}
 
-# A claim on one model, by `claim`, `measured` (None if no model has records of it), `name` (the
-# model's, without its size), `statements`, their `verdict` together, `by` what that came out (empty
-# where a claim is tested in one way), and the `telling` one.
-Tested = dict[str, Any]
+
+class Tested(NamedTuple):
+    """A claim on one model.
+
+    Attributes:
+        claim: the claim.
+        measured: the model's records; None if no model has one of it.
+        statements: what the claim states of the model.
+        verdict: theirs together.
+    """
+
+    claim: Claim
+    measured: Results | None
+    statements: Sequence[Statement]
+    verdict: str
 
 
 def tested(folder: Path) -> list[list[Tested]]:
@@ -32,38 +44,27 @@ def tested(folder: Path) -> list[list[Tested]]:
     models = list(results.every(folder))
     by_claim = []
     for claim in CLAIMS:
-        of_models = [_on_model(claim, each) for each in models]
-        by_claim.append([one for one in of_models if one["statements"]] or [_on_model(claim, None)])
+        stated = ((each, claim.statements(each)) for each in models)
+        of_models = [Tested(claim, each, of, overall(of)) for each, of in stated if of]
+        by_claim.append(of_models or [Tested(claim, None, (), statement.NONE)])
     return by_claim
 
 
-def _on_model(claim: Claim, measured: Results | None) -> Tested:
-    statements = tuple(claim.statements(measured)) if measured else ()
-    verdict = overall(statements)
-    return {
-        "claim": claim,
-        "measured": measured,
-        "name": text(measured.title.split(" (")[0]) if measured else "",
-        "statements": statements,
-        "verdict": verdict,
-        "by": " and ".join(
-            dict.fromkeys(each.by for each in statements if each.by and each.verdict == verdict)
-        ),
-        "telling": _telling(statements, verdict),
-    }
+def _name(measured: Results) -> str:
+    """The model's, without its size."""
+    return text(measured.title.split(" (")[0])
 
 
-def _telling(statements: tuple[Statement, ...], verdict: str) -> Statement | None:
+def telling(one: Tested) -> Statement:
     """Of the statements with the verdict, or of all: DPRoPE's own, else that against YaRN, else
     the first."""
-    same = [statement for statement in statements if statement.verdict == verdict]
-    same = same or list(statements)
+    same = [each for each in one.statements if each.verdict == one.verdict] or one.statements
     for method in (rope.PROPOSED, rope.BASELINE):
         title = rope.METHODS[method].title
         for each in same:
             if each.what == title or each.what.endswith(f" minus {title}"):
                 return each
-    return same[0] if same else None
+    return same[0]
 
 
 def table(claims: list[list[Tested]]) -> str:
@@ -72,24 +73,25 @@ def table(claims: list[list[Tested]]) -> str:
     rows = []
     for one in (one for models in claims for one in models):
         row = {
-            "key": one["claim"].key,
-            "claim": one["claim"].text,
-            "section": one["claim"].where,
-            "outcome": one["verdict"],
+            "key": one.claim.key,
+            "claim": one.claim.text,
+            "section": one.claim.where,
+            "outcome": one.verdict,
         }
-        if telling := one["telling"]:
-            score = telling.number
+        if one.measured:
+            stated = telling(one)
+            score = stated.number
             row |= {
-                "model": one["measured"].name,
-                "measured_on": telling.measured_on,
-                "factor": telling.factor,
-                "metric": telling.metric,
-                "what": telling.what,
+                "model": one.measured.name,
+                "measured_on": stated.measured_on,
+                "factor": stated.factor,
+                "metric": stated.metric,
+                "what": stated.what,
                 "mean": score.mean,
                 "low": score.low,
                 "high": score.high,
-                "unit": telling.unit,
-                "paper": telling.papers,
+                "unit": stated.unit,
+                "paper": stated.papers,
                 "texts": " ".join(f"{value:.6g}" for value in score.texts),
             }
         rows.append(row)
@@ -98,37 +100,38 @@ def table(claims: list[list[Tested]]) -> str:
 
 def by_model(claims: list[list[Tested]]) -> str:
     """How each claim came out on each model."""
-    measured = [one for models in claims for one in models if one["measured"]]
-    names = {one["measured"].name: one["name"] for one in measured}
+    measured = [one.measured for models in claims for one in models if one.measured]
+    heads = {each.name: f"[{_name(each)}]({each.name}/README.md)" for each in measured}
     rows = []
     for number, models in enumerate(claims, 1):
-        title = f"{number}. {models[0]['claim'].text}"
-        of = {one["measured"].name: one for one in models if one["measured"]}
-        rows.append((f"[{title}](#{anchor(title)})", *(_outcome(of.get(name)) for name in names)))
-    heads = (f"[{name}]({folder}/README.md)" for folder, name in names.items())
-    return laid_out(("claim", *heads), rows, words=True)
+        title = f"{number}. {models[0].claim.text}"
+        of = {one.measured.name: _outcome(one) for one in models if one.measured}
+        rows.append((f"[{title}](#{anchor(title)})", *(of.get(name, NONE) for name in heads)))
+    return laid_out(("claim", *heads.values()), rows, words=True)
 
 
-def _outcome(one: Tested | None) -> str:
-    if one is None:
-        return NONE
-    return f"**{one['verdict']}**" + (f", by {one['by']}" if one["by"] else "")
+def _outcome(one: Tested) -> str:
+    """With what decided it, where a claim is tested in two ways."""
+    by = dict.fromkeys(each.by for each in one.statements if each.verdict == one.verdict)
+    decided_by = " and ".join(filter(None, by))
+    return f"**{one.verdict}**" + (f", by {decided_by}" if decided_by else "")
 
 
 def counts(claims: list[list[Tested]]) -> str:
     """How often each outcome came, and what it means."""
-    times = Counter(one["verdict"] for models in claims for one in models)
+    times = Counter(one.verdict for models in claims for one in models)
     rows = [(f"**{each}**", VERDICTS[each], str(times[each])) for each in VERDICTS if times[each]]
     return laid_out(("outcome", "what it means", "times"), rows, words=True)
 
 
 def evidence(models: list[Tested]) -> str:
     """The statements of a claim on every model, or what it would take to test it."""
-    if not models[0]["measured"]:
-        return f"**{models[0]['verdict']}**. It takes {models[0]['claim'].takes}."
+    first = models[0]
+    if not first.measured:
+        return f"**{first.verdict}**. It takes {first.claim.takes}."
     header = "measured on", "at", "what", "measured", "claimed", "paper", "outcome", "beside it"
-    rows = [(one["name"], each) for one in models for each in one["statements"]]
-    return laid_out(header, [_evidence(*row) for row in rows], words=True)
+    rows = [_evidence(_name(one.measured), each) for one in models for each in one.statements]
+    return laid_out(header, rows, words=True)
 
 
 def _evidence(name: str, stated: Statement) -> tuple[str, ...]:
@@ -150,14 +153,16 @@ def decided(claims: list[list[Tested]]) -> str:
     claims has the numbers."""
     rows = []
     for number, models in enumerate(claims, 1):
+        verdicts = {one.verdict for one in models}
+        if verdicts <= _UNLISTED and len(verdicts) == 1:
+            continue
         by_outcome: dict[str, list[str]] = {}
         for one in models:
             by_outcome.setdefault(_plain(one), []).append(_decided_on(one))
-        if not ({one["verdict"] for one in models} <= _UNLISTED and len(by_outcome) == 1):
-            claim = models[0]["claim"].text
-            link = f"[{claim}](results/claims.md#{anchor(f'{number}. {claim}')})"
-            found = (f"**{each}**: {', '.join(names)}" for each, names in by_outcome.items())
-            rows.append((link, "; ".join(found)))
+        claim = models[0].claim.text
+        link = f"[{claim}](results/claims.md#{anchor(f'{number}. {claim}')})"
+        found = (f"**{each}**: {', '.join(names)}" for each, names in by_outcome.items())
+        rows.append((link, "; ".join(found)))
     return laid_out(("claim", "outcome"), rows, words=True)
 
 
@@ -168,16 +173,17 @@ def alone(claims: list[list[Tested]]) -> Counter:
 
 
 def _plain(one: Tested) -> str:
-    return one["verdict"].removesuffix(" here")
+    return one.verdict.removesuffix(" here")
 
 
 def _decided_on(one: Tested) -> str:
     """A model, in which state and by what its claim was decided."""
     deciding = {
         each.by: _STATES.get(each.state, "")
-        for each in reversed(one["statements"])
-        if each.verdict == one["verdict"]
+        for each in reversed(one.statements)
+        if each.verdict == one.verdict
     }
     words = [f"{state} by {by}" if by else state for by, state in deciding.items()]
     stated = " and ".join(filter(None, reversed(words)))
-    return f"{one['name']} ({stated})" if stated else one["name"]
+    name = _name(one.measured)
+    return f"{name} ({stated})" if stated else name

@@ -9,7 +9,7 @@ from tests.analysis.recorder import Recorder, score
 
 def test_without_records_no_claim_is_tested(tmp_path):
     tested = claims_page.tested(Recorder(tmp_path).results().folder)
-    on_models = [one["claim"].key for claim in tested for one in claim if one["measured"]]
+    on_models = [one.claim.key for claim in tested for one in claim if one.measured]
     assert on_models == ["least_disturbance"]
     assert pages.claims(tested, tmp_path / "claims.md").count("It takes") == len(CLAIMS) - 1
 
@@ -27,8 +27,8 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_p
         options = {"n_hat": 28} if method == "dprope" else {}
         recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)
     tested = claims_page.tested(recorder.results().folder)
-    (claim,) = (one for of in tested for one in of if one["claim"].key == "open_llm")
-    assert [each.verdict for each in claim["statements"]] == ["holds here", "not decided here"]
-    assert claim["verdict"] == "not decided here"
-    assert claim["telling"].what == "DPRoPE (n̂ = 28) minus original"
+    (claim,) = (one for of in tested for one in of if one.claim.key == "open_llm")
+    assert [each.verdict for each in claim.statements] == ["holds here", "not decided here"]
+    assert claim.verdict == "not decided here"
+    assert claims_page.telling(claim).what == "DPRoPE (n̂ = 28) minus original"
     assert "open_llm" in claims_page.table(tested)
