@@ -1,6 +1,6 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -37,11 +37,12 @@ def table(folder: Path) -> str:
     or books of each seed, an empty interval is none. `per_book` among the options is of a fine-tune
     that read so many sequences of each book.
     """
-    lines = []
-    for measured in results.every(folder):
-        lines += _lines(measured, _disturbances(measured))
-        for part in (measured, *measured.parts()):
-            lines += _lines(part, _measured(part))
+    lines = [
+        line
+        for measured in results.every(folder)
+        for part in (measured, *measured.parts())
+        for line in _lines(part)
+    ]
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
@@ -49,18 +50,14 @@ def table(folder: Path) -> str:
 Measured = tuple[Setting, dict | None, str, Scores, str]
 
 
-def _disturbances(measured: Results) -> Iterator[Measured]:
-    """Of all methods."""
-    for factor in measured.factors if measured.plain else ():
+def _measured(measured: Results) -> Iterator[Measured]:
+    """The disturbances of all methods, once of a model; by SCORES, one line for all seeds of a
+    setting; learned factors; times of a training step and of a forward pass."""
+    for factor in measured.factors if measured.plain and not measured.part else ():
         for setting in disturbance.settings(measured, factor):
             if computed := disturbance.compute(measured.plain, setting):
                 scores = {"average": Score(computed.average)}
                 yield setting, None, "disturbance", scores, "10⁻³ nat"
-
-
-def _measured(measured: Results) -> Iterator[Measured]:
-    """By SCORES, one line for all seeds of a setting; learned factors; times of a training step and
-    of a forward pass."""
     for experiment, (of, unit) in SCORES.items():
         for trained in STATES:
             for rows in comparisons(measured, experiment, trained):
@@ -75,8 +72,8 @@ def _measured(measured: Results) -> Iterator[Measured]:
                 yield setting, None, "time_cost", {row["phase"]: time}, "of PI's time"
 
 
-def _lines(measured: Results, found: Iterable[Measured]) -> Iterator[dict]:
-    for setting, training, experiment, scores, unit in found:
+def _lines(measured: Results) -> Iterator[dict]:
+    for setting, training, experiment, scores, unit in _measured(measured):
         options = [f"{name}={value}" for name, value in setting.options]
         if training and "per_book" in training:
             options += [f"per_book={training['per_book']}"]

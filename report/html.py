@@ -30,8 +30,6 @@ from records import RESULTS, ROOT
 from report.pages import pages
 from tables.kit.markdown import anchor
 
-_HERE = Path(__file__).parent
-
 
 def build(folder: Path) -> str:
     """The pages of a folder of records as one file, with those that were written by hand beside
@@ -43,11 +41,8 @@ def build(folder: Path) -> str:
     written = {file.resolve(): text for file, text in pages(folder).items() if file.suffix == ".md"}
     if folder.resolve() == RESULTS:
         by_hand = [*RESULTS.rglob("*.md"), *(ROOT / "models").glob("*/README.md")]
-        written |= {
-            file: file.read_text(encoding="utf-8")
-            for file in sorted(by_hand)
-            if file not in written
-        }
+        for file in sorted(by_hand):
+            written.setdefault(file, file.read_text(encoding="utf-8"))
     top = folder.resolve().parent
     names = {file: quote(file.relative_to(top).with_suffix("").as_posix()) for file in written}
     order = sorted(written, key=lambda file: (file != ROOT / "README.md", file.name != "claims.md"))
@@ -58,34 +53,32 @@ def build(folder: Path) -> str:
     for file in order:
         without_its_source = re.sub(r"\A<!--.*?-->\n", "", written[file])
         tokens = parser.parse(without_its_source)
-        headings = [
-            (name, escape(words))
-            for tag, words, name in _headings(tokens, names[file])
-            if tag in ("h1", "h2")
-        ]
+        headings = list(_headings(tokens, names[file]))
         for token in tokens:
             _embed(token.children or (), file, names, top / "figures")
         body = parser.renderer.render(tokens, parser.options, {})
         articles.append({"name": names[file], "headings": headings, "body": body})
-    frame, style, script = (
-        (_HERE / name).read_text(encoding="utf-8")
-        for name in ("frame.html", "style.css", "script.js")
+    engine = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-    template = jinja2.Template(frame, trim_blocks=True, keep_trailing_newline=True)
-    return template.render(articles=articles, style=style, script=script)
+    return engine.get_template("frame.html").render(articles=articles)
 
 
-def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str, str]]:
-    """Each heading's tag, words and id, which it is given: the page's name, and GitHub's anchor
-    within the page."""
+def _headings(tokens: Sequence[Token], page: str) -> Iterator[tuple[str, str]]:
+    """The id and the words of each heading of the contents; every heading is given its id, the
+    page's name and GitHub's anchor within the page."""
     seen: Counter[str] = Counter()
     for token, inside in itertools.pairwise(tokens):
         if token.type == "heading_open":
             words = "".join(part.content for part in inside.children or ())
             slug = anchor(words)
-            token.attrSet("id", f"{page}/{quote(slug)}" + (f"-{seen[slug]}" if seen[slug] else ""))
+            place = f"{page}/{quote(slug)}" + (f"-{seen[slug]}" if seen[slug] else "")
+            token.attrSet("id", place)
             seen[slug] += 1
-            yield token.tag, words, str(token.attrs["id"])
+            if token.tag in ("h1", "h2"):
+                yield place, escape(words)
 
 
 def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: Path) -> None:
@@ -94,12 +87,8 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
     closing = ""
     for part in parts:
         if part.type == "image":
-            part.attrSet(
-                "src",
-                _data(
-                    (file.parent / unquote(str(part.attrs["src"]))).resolve(), file.parent, figures
-                ),
-            )
+            image = (file.parent / unquote(str(part.attrs["src"]))).resolve()
+            part.attrSet("src", _data(image, file.parent, figures))
         elif part.type == "link_close" and closing:
             part.tag = closing
             closing = ""
@@ -107,19 +96,18 @@ def _embed(parts: Sequence[Token], file: Path, names: dict[Path, str], figures: 
             path, _, section = href.partition("#")
             target = (file.parent / path).resolve() if path else file
             if target in names:
-                part.attrSet(
-                    "href", "#" + names[target] + (f"/{quote(section)}" if section else "")
-                )
+                within = f"/{quote(section)}" if section else ""
+                part.attrSet("href", f"#{names[target]}{within}")
             else:
                 part.tag = closing = "span"
                 part.attrs = {"title": os.path.relpath(target, ROOT)}
 
 
-def _data(image: Path, *folders: Path) -> str:
-    """A data: URL of its content; InputError if it is not in one of the folders."""
-    if not image.is_file() or not {*folders} & {*image.parents}:
+def _data(image: Path, page: Path, figures: Path) -> str:
+    """A data: URL of its content; InputError if it is in neither of the two folders."""
+    if not image.is_file() or not {page, figures} & {*image.parents}:
         raise InputError(
-            f"no image {image} under {folders[-1]} or beside the page; make it with `make figures`."
+            f"no image {image} under {figures} or beside the page; make it with `make figures`."
         )
     kind = mimetypes.guess_type(image.name)[0]
     return f"data:{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"

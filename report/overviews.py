@@ -53,11 +53,16 @@ def _measured(
 def published_disturbances() -> str:
     """LLaMA2's: the paper's disturbances beside both ways of computing them."""
     header = "s", "method", "paper", "as the released code, float32", "by equation (7), ε = 10⁻⁸"
+    as_released = disturbance.recomputed(disturbance.FLOAT32)
     exact = disturbance.recomputed(disturbance.EQUATION)
-    rows = []
-    for (setting, printed, ours), (_, _, equation) in zip(
-        disturbance.recomputed(disturbance.FLOAT32), exact
-    ):
-        values = (number(each, 2) for each in (printed, ours, equation))
-        rows.append((f"{setting.factor:g}", text(setting.name), *values))
+    rows = [
+        (
+            f"{setting.factor:g}",
+            text(setting.name),
+            number(printed, 2),
+            number(ours, 2),
+            number(equation, 2),
+        )
+        for (setting, printed, ours), (_, _, equation) in zip(as_released, exact)
+    ]
     return table(header, rows)

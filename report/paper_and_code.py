@@ -9,7 +9,14 @@ from core import rope
 from report.model_view import table
 
 # The ε at which equation (7) is computed; the paper calls it "extremely small".
-EPSILONS = tuple(10.0**-power for power in range(3, 9))
+EPSILONS = {
+    "10⁻³": 1e-3,
+    "10⁻⁴": 1e-4,
+    "10⁻⁵": 1e-5,
+    "10⁻⁶": 1e-6,
+    "10⁻⁷": 1e-7,
+    "10⁻⁸": 1e-8,
+}
 
 
 def equation(epsilon: float) -> Convention:
@@ -19,24 +26,23 @@ def equation(epsilon: float) -> Convention:
 
 def best_epsilon() -> float:
     """The ε within EPSILONS at which the furthest number of equation (7) is nearest."""
-    grid = np.geomspace(EPSILONS[-1], EPSILONS[0], 51).tolist()
+    grid = np.geomspace(min(EPSILONS.values()), max(EPSILONS.values()), 51).tolist()
     return min(grid, key=lambda epsilon: max(disturbance.deviations(equation(epsilon))))
 
 
 def by_epsilon() -> str:
     """Equation (7) at each ε, below the paper's numbers; by how much it and the released direction
     miss them."""
-    printed = disturbance.recomputed(equation(EPSILONS[0]))
+    printed = disturbance.recomputed(disturbance.EQUATION)
     names = [
         f"{rope.METHODS[setting.method].title}, s = {setting.factor:g}" for setting, _, _ in printed
     ]
     rows = [("the paper", *(number(value, 2) for _, value, _ in printed), "", "")]
-    for epsilon in EPSILONS:
+    for title, epsilon in EPSILONS.items():
         computed = [value for *_, value in disturbance.recomputed(equation(epsilon))]
         missed = disturbance.deviations(equation(epsilon))
         released = disturbance.deviations(Convention("float64", "released", epsilon))
-        power = "⁰¹²³⁴⁵⁶⁷⁸⁹"[-round(np.log10(epsilon))]
         off_by = f"{100 * min(missed):.0f} to {100 * max(missed):.0f} %"
         numbers = (number(value, 2) for value in computed)
-        rows.append((f"10⁻{power}", *numbers, off_by, f"at most {100 * max(released):.1f} %"))
+        rows.append((title, *numbers, off_by, f"at most {100 * max(released):.1f} %"))
     return table(("ε", *names, "off by", "released code's direction"), rows)
