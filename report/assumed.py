@@ -50,9 +50,8 @@ def smollm2(view: View) -> Assumptions:
         gaps = view.gap("perplexity", more, less, "16k").texts
         yield words, len(gaps) == 3 and min(gaps) > 0
     yield "The paper's n̂ is 40", view.results.n_hat[2] == 40
-    for name in (PAPERS, COVERING):
-        more_disturbed = view.disturbance(ZERO, 2) < view.disturbance(name, 2)
-        yield "though no choice of pairs has less disturbance", more_disturbed
+    zero, *others = (view.disturbance(name, 2) for name in (ZERO, PAPERS, COVERING))
+    yield "though no choice of pairs has less disturbance", zero < min(others)
 
     found = view.passkeys_by_place("original")
     context = view.results.context_length
@@ -75,8 +74,7 @@ def smollm2(view: View) -> Assumptions:
 
 
 def tiny(view: View) -> Assumptions:
-    papers = {2: PAPERS, 4: "DPRoPE (n̂ = 32)"}
-    lengths = {2: "2k", 4: "4k"}
+    papers_at_4 = "DPRoPE (n̂ = 32)"
 
     def perplexity(name: str, length: str, trained: bool = False) -> float:
         return view.score("perplexity", name, length, trained, factor=2).mean
@@ -84,7 +82,7 @@ def tiny(view: View) -> Assumptions:
     def more(name: str, other: str, length: str, trained: bool, factor: int) -> bool:
         return view.gap("perplexity", name, other, length, trained, factor).mean > 0
 
-    original = [view.score("perplexity", "original", each).mean for each in ("1k", "2k", "4k")]
+    original = [perplexity("original", each) for each in ("1k", "2k", "4k")]
     grows = "the original model's perplexity grows from 1k to 2k and from 2k to 4k"
     yield grows, original[0] < original[1] < original[2]
     found = [
@@ -92,8 +90,8 @@ def tiny(view: View) -> Assumptions:
         for trained, factor in ((False, 2), (True, 2), (True, 4))
     ]
     yield "PI finds no passkey at 1k", not any(found)
-    for factor, length in lengths.items():
-        settings = (ZERO, papers[factor])
+    for factor, length, papers in ((2, "2k", PAPERS), (4, "4k", papers_at_4)):
+        settings = (ZERO, papers)
         least = "YaRN has less perplexity at L' than DPRoPE at either"
         for trained in (False, True):
             ahead = all(more(name, RIVAL, length, trained, factor) for name in settings)
@@ -102,7 +100,7 @@ def tiny(view: View) -> Assumptions:
         moved = [view.disturbance(name, factor) for name in (*settings, RIVAL)]
         yield (
             "DPRoPE at the paper's n̂ has less perplexity than at t = 0, and more disturbance",
-            more(ZERO, papers[factor], length, False, factor) and moved[0] < moved[1] < moved[2],
+            more(ZERO, papers, length, False, factor) and moved[0] < moved[1] < moved[2],
         )
         within = all(more(name, "original", "1k", False, factor) for name in settings)
         yield "has less perplexity than the original model, and at 1k more", within
@@ -114,24 +112,22 @@ def tiny(view: View) -> Assumptions:
             gaps = [view.gap(experiment, name, RIVAL, metric, False, factor) for name in settings]
             undecided = all(gap.holds_zero for gap in gaps)
             yield "neither miniature decides between YaRN and DPRoPE", undecided
-    beyond = [more(name, "original", "4k", False, 4) for name in (ZERO, papers[4])]
+    beyond = [more(name, "original", "4k", False, 4) for name in (ZERO, papers_at_4)]
     yield "At 4k DPRoPE without training has less perplexity than the original", not any(beyond)
     rises = perplexity(RIVAL, "2k") < perplexity(RIVAL, "2k", trained=True)
     yield "At s = 2 it is partly damage, probably as the three books are unlike", rises
     yield "At s = 2 it is partly damage ([below]", rises
-    undertrained = perplexity("CLEX", "2k", trained=True) > perplexity("original", "2k")
+    undertrained = perplexity("CLEX", "2k", trained=True) > original[1]
     yield "At 2k it then has more perplexity than the unextended model", undertrained
 
+    references = {f"DPRoPE (n̂ = {n_hat})": PAPERS for n_hat in (28, 32, 36, 44, 48)}
+    references |= {f"DPRoPE (b = {b})": ZERO for b in (90, 180)}
     for experiment, metric in (("longbench_e", "Avg.>L"), ("open_llm", "Avg.")):
-        undecided = {
-            name: view.gap(experiment, name, reference, metric, True, 2).holds_zero
-            for reference, names in (
-                (PAPERS, [f"DPRoPE (n̂ = {n_hat})" for n_hat in (28, 32, 36, 44, 48)]),
-                (ZERO, [f"DPRoPE (b = {b})" for b in (90, 180)]),
-            )
-            for name in names
-        }
-        decided = [name for name, undecided in undecided.items() if not undecided]
+        decided = [
+            name
+            for name, reference in references.items()
+            if not view.gap(experiment, name, reference, metric, True, 2).holds_zero
+        ]
         but_one = ["DPRoPE (n̂ = 28)"] if experiment == "open_llm" else []
         yield "the miniatures do not decide between the paper's n̂ and another", decided == but_one
         falls = view.gap(experiment, "DPRoPE (b = 720)", ZERO, metric, True, 2).high < 0
@@ -161,10 +157,13 @@ def readme(of: dict[str, View]) -> Assumptions:
 
 def paper(_: dict[str, View]) -> Assumptions:
     kinds = audit.kinds(audit.checks())
-    yield "is a judgement.", kinds["judgement"] == 1
-    yield "The two roundings have one cause", kinds["rounding"] == 2
-    yield "In the two ties above, one of two is", kinds["tie"] == 2
-    yield "The two omissions about LongBench-E beyond 4k", kinds["omission"] == 5
+    for words, kind, count in (
+        ("is a judgement.", "judgement", 1),
+        ("The two roundings have one cause", "rounding", 2),
+        ("In the two ties above, one of two is", "tie", 2),
+        ("The two omissions about LongBench-E beyond 4k", "omission", 5),
+    ):
+        yield words, kinds[kind] == count
     yield "are slips,", len(kinds) == len(audit.KINDS)
 
 

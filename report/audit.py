@@ -324,8 +324,7 @@ def build(checked: list[Check]) -> Table:
 
 
 def main() -> None:
-    parser = command_line.parser(__doc__, prog="python -m report.audit")
-    parser.parse_args()
+    command_line.parser(__doc__, prog="python -m report.audit").parse_args()
     checked = checks()
     table = build(checked)
     print(markdown.render(table, escape=False))

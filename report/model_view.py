@@ -111,9 +111,9 @@ class View:
         tables = self._left("tables", table_names(self.results))
         figures = self._left("figures", drawing.declared("figures"))
         sections = [self._part(markdown.text(name), [name], {}) for name in tables]
-        for name in figures:
-            title, _ = drawing.caption(name)
-            sections.append(self._part(title.rstrip("."), [], {name: name}))
+        sections += [
+            self._part(drawing.caption(name)[0].rstrip("."), [], {name: name}) for name in figures
+        ]
         return "\n\n".join(filter(None, sections))
 
     def _part(self, heading: str, tables: Sequence[str], figures: dict[str, str]) -> str:
