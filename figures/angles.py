@@ -47,8 +47,7 @@ def angle_distribution(results: Results) -> Figure:
         wavelength = results.geometry.wavelength[pair]
         axes.set_title(
             f"({letter}) pair {pair} (wavelength {wavelength:,.0f} tokens), disturbance:\n"
-            f"{_disturbances(results, pair)}",
-            loc="left",
+            f"{_disturbances(results, pair)}"
         )
         axes.set_xlabel(f"rotary angle (degrees{part})")
         axes.set_xticks(np.linspace(0, shown, 7))
@@ -72,24 +71,21 @@ def interpolation(results: Results) -> Figure:
     longer = np.arange(FACTOR * length)
     curve = np.linspace(0, FACTOR * length, 600)
     between = longer[longer % FACTOR != 0] / FACTOR
-    unseen_position = {"color": "#0072B2", "marker": "s", "markersize": 3.5}
-    unseen_angle = {"color": "#D55E00", "marker": "x", "markersize": 4}
-    panels = [
-        ("extrapolation: position m, angle m·θ", curve),
-        ("interpolation: position m, angle m·θ/s", curve / FACTOR),
-    ]
-    unseen = [
-        ("unseen position", longer[length:], unseen_position),
-        ("unseen angle", between, unseen_angle),
+    seen, unseen = np.split(longer, [length])
+    titles = ("extrapolation: position m, angle m·θ", "interpolation: position m, angle m·θ/s")
+    curves = (curve, curve / FACTOR)
+    new = [
+        ("unseen position", unseen, "s", "#0072B2", 3.5),
+        ("unseen angle", between, "x", "#D55E00", 4),
     ]
     figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
-    for axes, (title, line), (label, positions, look) in zip(rows, panels, unseen):
+    for axes, title, line, (label, positions, marker, color, size) in zip(
+        rows, titles, curves, new
+    ):
         axes.plot(line, np.cos(line * theta), color="#bbbbbb", linewidth=0.8)
-        pretrained = {"color": "#009E73", "marker": "o", "markersize": 4, "label": "pre-trained"}
-        seen = longer[:length]
-        axes.plot(seen, np.cos(seen * theta), linestyle="none", **pretrained)
-        axes.plot(positions, np.cos(positions * theta), linestyle="none", label=label, **look)
-        axes.set_title(title, loc="left")
+        axes.plot(seen, np.cos(seen * theta), "o", color="#009E73", ms=4, label="pre-trained")
+        axes.plot(positions, np.cos(positions * theta), marker, color=color, ms=size, label=label)
+        axes.set_title(title)
         axes.axvline(length - 0.5, color="black", linewidth=0.8, linestyle=":")
         axes.set_ylabel("cos of the angle")
         axes.set_ylim(-1.35, 1.35)
@@ -115,7 +111,7 @@ def frequency(results: Results) -> Figure:
         for offset, (name, colour) in zip((-0.3, 0, 0.3), COLOURS.items()):
             places = np.arange(shown) + offset
             axes.bar(places, frequencies[pair][name][:shown], width=0.3, color=colour, label=name)
-        axes.set_title(f"pair {pair}, disturbance:\n{_disturbances(results, pair)}", loc="left")
+        axes.set_title(f"pair {pair}, disturbance:\n{_disturbances(results, pair)}")
         axes.set_ylabel("positions (%)")
         axes.grid(axis="x", visible=False)
     axes.set_xlabel(f"interval k of b = {INTERVALS} (width {360 / INTERVALS:g}°)")
@@ -140,9 +136,9 @@ def distribution_complete(results: Results) -> Figure:
     for axes, (pair, strategy) in zip(rows, panels):
         _steps(axes, frequencies[pair], (strategy,))
         moved = f"disturbance {_disturbance(results, pair, strategy)}"
-        axes.set_title(f"pair {pair}, {strategy}: {moved}", loc="left")
+        axes.set_title(f"pair {pair}, {strategy}: {moved}")
         axes.set_ylim(0)
-    figure.supylabel("positions (%)", fontsize=8)
+    figure.supylabel("positions (%)")
     axes.set_xlabel(f"interval k of b = {INTERVALS}")
     axes.set_xlim(0, INTERVALS)
     style.one_legend(figure, rows, 3)

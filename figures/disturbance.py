@@ -41,8 +41,8 @@ def disturbance_longbench_e(results: Results) -> Figure:
         _draw_points(above, by_n_hat)
         _name_points(above, by_n_hat)
         _draw_points(below, points)
-        above.set_title(f"{title}\nDPRoPE alone, enlarged, n̂ above each point", loc="left")
-        below.set_title("with other methods", loc="left")
+        above.set_title(f"{title}\nDPRoPE alone, enlarged, n̂ above each point")
+        below.set_title("with other methods")
         below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
     for axes in panels[:, 0]:
         axes.set_ylabel("LongBench-E score")
@@ -78,8 +78,7 @@ def disturbance(results: Results) -> Figure:
         for method in methods
         if compute(results.geometry, Setting(method, (), factors(results)[0]))
     ]
-    names = {method: Setting(method).name for method in drawn[:MOST]}
-    return _by_pair(results, names, broad=rope.PROPOSED)
+    return _by_pair(results, {method: Setting(method).name for method in drawn[:MOST]})
 
 
 def _measured_points(results: Results) -> tuple[str, Points]:
@@ -113,15 +112,18 @@ def _measured_points(results: Results) -> tuple[str, Points]:
 def _published_points() -> Points:
     """The paper's scores on LLaMA2-13B at s = 2: its Table 4 over n̂, and its Table 1 for other
     methods."""
-    scores: dict[Setting, Score] = {}
-    others = (rope.TIME_REFERENCE, rope.BASELINE)
-    for run, of in published.runs("longbench_e"):
-        if run["model"] == "LLaMA2-13B" and run["method"] in others and run["factor"] == 2:
-            scores[Setting(run["method"], (), 2.0)] = Score(of[AVERAGE])
-    for run, of in published.runs("n_hat_longbench_e"):
-        scores[Setting(rope.PROPOSED, (("n_hat", int(run["n_hat"])),), 2.0)] = Score(of[AVERAGE])
+    main = published.rows("longbench_e")["LLaMA2-13B"]
+    scores = {
+        Setting(method, (), 2.0): main[f"{rope.METHODS[method].title} (s = 2)"]
+        for method in (rope.TIME_REFERENCE, rope.BASELINE)
+    }
+    by_n_hat = published.rows("n_hat_longbench_e")["LLaMA2-13B"]
+    scores |= {
+        Setting(rope.PROPOSED, (("n_hat", int(n_hat)),), 2.0): score
+        for n_hat, score in by_n_hat.items()
+    }
     return {
-        setting: (compute(published.GEOMETRY, setting).average, score)
+        setting: (compute(published.GEOMETRY, setting).average, score[AVERAGE])
         for setting, score in scores.items()
     }
 
@@ -172,12 +174,12 @@ def _name_points(axes: Axes, points: Points) -> None:
         )
 
 
-def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) -> Figure:
-    """Disturbance against pair index, one panel per factor, on a logarithmic axis.
+def _by_pair(results: Results, names: dict[str, str]) -> Figure:
+    """Disturbance against pair index, one panel per factor, on a logarithmic axis; the line of the
+    paper's own method is broad, below all others.
 
     Args:
         names: of the methods, by method.
-        broad: the method whose line is broad, below all others.
     """
     geometry = results.geometry
     fast = int((geometry.wavelength <= geometry.context_length).sum())
@@ -185,25 +187,24 @@ def _by_pair(results: Results, names: dict[str, str], broad: str | None = None) 
     size = (style.COLUMN, 1.0 + 1.5 * len(by_factor))
     figure, rows = plt.subplots(len(by_factor), 1, figsize=size, sharex=True, squeeze=False)
     looks = style.styles(Setting(method) for method in names)
+    broad = {"linewidth": 4, "alpha": 0.4, "solid_joinstyle": "round", "zorder": 1}
+    marked = {"linewidth": 0.6, "ms": 2.8, "markerfacecolor": "none", "markeredgewidth": 0.6}
     for axes, factor in zip(rows[:, 0], by_factor):
         for (method, label), marker in zip(names.items(), "os^vD<>"):
             per_pair = compute(geometry, Setting(method, (), factor)).per_pair
-            look: dict = {"linewidth": 0.6, "marker": marker, "markersize": 2.8}
-            look |= {"markerfacecolor": "none", "markeredgewidth": 0.6}
-            if method == broad:
-                look = {"linewidth": 4, "alpha": 0.4, "solid_joinstyle": "round", "zorder": 1}
+            look = broad if method == rope.PROPOSED else marked | {"marker": marker}
             color, _ = looks[Setting(method)]
             axes.plot(np.maximum(per_pair, FLOOR), color=color, label=label, **look)
         axes.set_yscale("log")
         axes.set_ylim(FLOOR / 1.5, 30)
-        ticks = {1e-5: "≤10⁻⁵", 1e-4: "10⁻⁴", 1e-3: "10⁻³", 1e-2: "10⁻²", 1e-1: "10⁻¹", 1: "1"}
-        axes.set_yticks(list(ticks), list(ticks.values()))
+        powers = ["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"]
+        axes.set_yticks(np.logspace(-5, 0, len(powers)), powers)
         axes.yaxis.set_minor_locator(plt.NullLocator())
-        axes.set_title(f"s = {factor:g}: from L = {lengths(results, factor)} tokens", loc="left")
+        axes.set_title(f"s = {factor:g}: from L = {lengths(results, factor)} tokens")
         axes.set_ylabel("disturbance (nat)")
         axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
-        place = {"xycoords": ("data", "axes fraction"), "va": "top", "fontsize": 6.5}
-        axes.annotate("wavelength\n> L", (fast - 0.2, 1), **place)
+        at_top = ("data", "axes fraction")
+        axes.annotate("wavelength\n> L", (fast - 0.2, 1), xycoords=at_top, va="top", fontsize=6.5)
     axes.set_xlabel("pair index i (fast to slow)")
     style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
     style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")

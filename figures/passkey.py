@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared, own_methods
@@ -48,7 +49,7 @@ def passkey(results: Results) -> Figure:
     for line, trained in zip(grid, states):
         for axes, factor in zip(line, factors):
             _points(axes, plain + _at(extended, trained, factor), looks, marks, results)
-            axes.set_title(_title(trained, factor), loc="left")
+            axes.set_title(_title(trained, factor))
         line[0].set_ylabel("share of keys found")
     for axes in grid[-1]:
         axes.set_xlabel("prompt length (tokens)")
@@ -60,7 +61,6 @@ def passkey(results: Results) -> Figure:
         f"{counted(_prompts(shown) // _depths(shown), 'prompt')} a cell",
         x=0.01,
         ha="left",
-        fontsize=8,
     )
     style.note(
         figure,
@@ -138,14 +138,14 @@ def _points(
             color=color,
         )
     factor = max(row.setting.factor for row in rows)
-    names = {results.context_length: " = L", factor * results.context_length: " = L′"}
-    names = names if factor > 1 else {results.context_length: " = L"}
+    names = {factor * results.context_length: " = L′"}
+    names[results.context_length] = " = L"  # at s = 1, too
     labels = [f"{tokens(length)}{names.get(length, '')}" for length in lengths]
     axes.set_xticks(range(len(lengths)), labels)
     axes.set_xlim(-0.5, len(lengths) - 0.5)
     axes.set_ylim(-0.05, 1.05)
     axes.set_yticks([0, 0.5, 1])
-    _divide(axes, "x", len(lengths), "#bbbbbb")
+    _divide(axes.xaxis, len(lengths), "#bbbbbb")
 
 
 def _maps(figure: SubFigure, rows: list[Row]) -> None:
@@ -157,19 +157,18 @@ def _maps(figure: SubFigure, rows: list[Row]) -> None:
         image = axes.imshow(shares, vmin=0, vmax=1, cmap="cividis", aspect="auto")
         axes.set_xticks(range(len(shares.columns)), [tokens(each) for each in shares.columns])
         axes.set_yticks(range(len(shares)), [f"{depth:.2g}" for depth in shares.index])
-        axes.set_title(row.setting.name, loc="left")
+        axes.set_title(row.setting.name)
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
-        _divide(axes, "x", len(shares.columns), "white")
-        _divide(axes, "y", len(shares), "white")
+        _divide(axes.xaxis, len(shares.columns), "white")
+        _divide(axes.yaxis, len(shares), "white")
     figure.colorbar(image, ax=list(grid), label="found", ticks=[0, 0.5, 1])
-    figure.supxlabel("prompt length (tokens)", fontsize=8)
+    figure.supxlabel("prompt length (tokens)")
     grid[0].set_ylabel("depth of the key")
 
 
-def _divide(axes: Axes, direction: str, fields: int, color: str) -> None:
+def _divide(axis: Axis, fields: int, color: str) -> None:
     """Lines between the fields of an axis, each of which is one value."""
-    axis = axes.xaxis if direction == "x" else axes.yaxis
     axis.set_ticks(np.arange(1, fields) - 0.5, minor=True)
     axis.set_tick_params(which="minor", length=0)
     axis.grid(visible=False, which="major")

@@ -106,7 +106,7 @@ def _figure(by_state: dict[str, Gaps], titles: dict[str, str]) -> Figure:
     height = 1.5 + (0.1 + 0.12 * len(states)) * len(names)
     figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, height), sharex=True, sharey=True)
     for axes, (where, title) in zip(columns, titles.items()):
-        axes.set_title(title)
+        axes.set_title(title, loc="center")
         axes.set_xlabel(f"loss minus {BASELINE}'s (nats per token)")
         axes.axvline(0, color="black", linewidth=0.6)
         axes.grid(visible=False, axis="y")

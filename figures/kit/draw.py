@@ -59,7 +59,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
     if layout := figure.get_layout_engine():
         figure.dpi = DPI  # names take other room at another resolution
         layout.execute(figure)
-    png, pdf = (path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "pdf"))
+    pdf, png = path.with_suffix(".pdf"), path.with_suffix(".png")
     with pyplot.rc_context({"figure.constrained_layout.use": False}):  # it has been laid out
         figure.set_layout_engine(None)
         figure.canvas.draw()
@@ -84,10 +84,7 @@ def is_same(picture: np.ndarray, there: bytes) -> bool:
         before = pixels(there)
     except (OSError, SyntaxError, ValueError):  # what a broken file raises, by where it breaks
         return False
-    if picture.shape != before.shape:
-        return False
-    apart = np.maximum(picture, before) - np.minimum(picture, before)  # uint8 has no sign
-    return int(apart.max()) <= SAME
+    return picture.shape == before.shape and np.allclose(picture, before, rtol=0, atol=SAME)
 
 
 def pixels(png: bytes) -> np.ndarray:

@@ -34,9 +34,14 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     styles there, those of each scaling factor alike: n̂ differs between factors. What a registration
     leaves out takes the next free pair of a dash and a colour.
     """
-    free = itertools.cycle(itertools.product(_DASHES, _COLOURS))
+    free = itertools.cycle((colour, dash) for dash in _DASHES for colour in _COLOURS)
     options: dict[tuple, list[tuple]] = {}  # of a method at a factor; none at all are the first
-    chosen = {(None, 0): AS_IT_IS}
+    chosen = {
+        (method.name, place): look
+        for method in rope.METHODS.values()
+        for place, look in enumerate(method.styles)
+    }
+    chosen[None, 0] = AS_IT_IS
     drawn = {}
     for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
         of_method = options.setdefault((setting.method, setting.factor), [()])
@@ -44,15 +49,9 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
         own += (("last", setting.last),) if setting.last else ()
         if own not in of_method:
             of_method.append(own)
-        place = of_method.index(own)
-        look = (setting.method, place)
+        look = (setting.method, of_method.index(own))
         if look not in chosen:
-            method = rope.METHODS.get(setting.method)
-            if method is not None and place < len(method.styles):
-                chosen[look] = method.styles[place]
-            else:
-                dash, colour = next(free)
-                chosen[look] = (colour, dash)
+            chosen[look] = next(free)
         drawn[setting] = chosen[look]
     return drawn
 
@@ -70,11 +69,12 @@ def use() -> None:
 def title(figure: Figure, text: str) -> None:
     """Write what a figure shows above it, over its legend if it has one, unless it is titled."""
     text = _filled(figure, text, characters=15)
-    legend = next(iter(figure.legends), None)
-    if legend is None and not figure.get_suptitle():
-        figure.suptitle(text, fontsize=8)
-    elif legend is not None and not legend.get_title().get_text():
-        legend.set_title(text, {"size": 8})
+    if figure.legends:
+        legend = figure.legends[0]
+        if not legend.get_title().get_text():
+            legend.set_title(text)
+    elif not figure.get_suptitle():
+        figure.suptitle(text)
 
 
 def note(figure: Figure, text: str) -> None:
@@ -96,10 +96,15 @@ def plain_title(text: str) -> str:
 def mark_length(axes: Axes, position: float, name: str = "L") -> None:
     """A dotted line at a position of the axis, named at its upper end."""
     axes.axvline(position, color="black", linewidth=0.8, linestyle=":")
-    coordinates = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     axes.annotate(
-        name, (position, 1), xytext=(2, -2), va="top", fontsize=7, bbox=white, **coordinates
+        name,
+        (position, 1),
+        xytext=(2, -2),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        va="top",
+        fontsize=7,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )
 
 
