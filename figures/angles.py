@@ -28,7 +28,8 @@ CLOSER = (
     f"the grey area, the less the strategy disturbs: that is better. {LENGTHS}"
 )
 
-Frequencies = dict[str, np.ndarray]  # the per cent of positions in each interval, by COLOURS' names
+# The per cent of positions in each interval, by COLOURS' names: [pairs, intervals].
+Frequencies = dict[str, np.ndarray]
 
 
 def angle_distribution(results: Results) -> Figure:
@@ -37,13 +38,13 @@ def angle_distribution(results: Results) -> Figure:
     In pair 22 extrapolation keeps the pre-trained distribution of angles (grey), in pair 50
     interpolation: its line follows the grey area.
     """
-    frequencies = _frequencies(results, 22, 50)
+    frequencies = _frequencies(results)
     figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, 2.6))
     # The combs of a fast pair show in a part of the circle; the range of a slow one needs the
     # whole.
     panels = [(22, 60, ", first part of the circle"), (50, INTERVALS, "")]
     for axes, letter, (pair, shown, part) in zip(columns, "ab", panels):
-        _steps(axes, frequencies[pair], ("extrapolated", "interpolated"))
+        _steps(axes, frequencies, pair, "extrapolated", "interpolated")
         wavelength = results.geometry.wavelength[pair]
         axes.set_title(
             f"({letter}) pair {pair} (wavelength {wavelength:,.0f} tokens), disturbance:\n"
@@ -72,16 +73,16 @@ def interpolation(results: Results) -> Figure:
     curve = np.linspace(0, FACTOR * length, 600)
     between = longer[longer % FACTOR != 0] / FACTOR
     seen, unseen = np.split(longer, [length])
-    titles = ("extrapolation: position m, angle m·θ", "interpolation: position m, angle m·θ/s")
-    curves = (curve, curve / FACTOR)
+    panels = [
+        ("extrapolation: position m, angle m·θ", curve),
+        ("interpolation: position m, angle m·θ/s", curve / FACTOR),
+    ]
     new = [
         ("unseen position", unseen, "s", "#0072B2", 3.5),
         ("unseen angle", between, "x", "#D55E00", 4),
     ]
     figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
-    for axes, title, line, (label, positions, marker, color, size) in zip(
-        rows, titles, curves, new
-    ):
+    for axes, (title, line), (label, positions, marker, color, size) in zip(rows, panels, new):
         axes.plot(line, np.cos(line * theta), color="#bbbbbb", linewidth=0.8)
         axes.plot(seen, np.cos(seen * theta), "o", color="#009E73", ms=4, label="pre-trained")
         axes.plot(positions, np.cos(positions * theta), marker, color=color, ms=size, label=label)
@@ -105,12 +106,13 @@ def frequency(results: Results) -> Figure:
     high as the grey ones.
     """
     shown = 24
-    frequencies = _frequencies(results, 6, 22)
+    frequencies = _frequencies(results)
     figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.8), sharex=True)
-    for axes, pair in zip(rows, frequencies):
+    for axes, pair in zip(rows, (6, 22)):
         for offset, (name, colour) in zip((-0.3, 0, 0.3), COLOURS.items()):
             places = np.arange(shown) + offset
-            axes.bar(places, frequencies[pair][name][:shown], width=0.3, color=colour, label=name)
+            heights = frequencies[name][pair, :shown]
+            axes.bar(places, heights, width=0.3, color=colour, label=name)
         axes.set_title(f"pair {pair}, disturbance:\n{_disturbances(results, pair)}")
         axes.set_ylabel("positions (%)")
         axes.grid(axis="x", visible=False)
@@ -130,11 +132,11 @@ def distribution_complete(results: Results) -> Figure:
     Interpolation follows the pre-trained distribution (grey) of pair 6, extrapolation that of pair
     22.
     """
-    frequencies = _frequencies(results, 6, 22)
+    frequencies = _frequencies(results)
     figure, rows = plt.subplots(4, 1, figsize=(style.PAGE, 5.0), sharex=True)
-    panels = itertools.product(frequencies, ("interpolated", "extrapolated"))
+    panels = itertools.product((6, 22), ("interpolated", "extrapolated"))
     for axes, (pair, strategy) in zip(rows, panels):
-        _steps(axes, frequencies[pair], (strategy,))
+        _steps(axes, frequencies, pair, strategy)
         moved = f"disturbance {_disturbance(results, pair, strategy)}"
         axes.set_title(f"pair {pair}, {strategy}: {moved}")
         axes.set_ylim(0)
@@ -155,20 +157,16 @@ def _check_geometry(results: Results) -> None:
         )
 
 
-def _frequencies(results: Results, *pairs: int) -> dict[int, Frequencies]:
+def _frequencies(results: Results) -> Frequencies:
     """How each pair's angles are distributed within L, and within L' under both strategies."""
     _check_geometry(results)
-    geometry = results.geometry
-    length = geometry.context_length
-    by_pair = {}
-    for pair in pairs:
-        theta = geometry.inv_freq[[pair]]
-        by_pair[pair] = {
-            "pre-trained": 100 * distribution(theta, length, INTERVALS)[0],
-            "interpolated": 100 * distribution(theta / FACTOR, FACTOR * length, INTERVALS)[0],
-            "extrapolated": 100 * distribution(theta, FACTOR * length, INTERVALS)[0],
-        }
-    return by_pair
+    theta = results.geometry.inv_freq
+    length = results.geometry.context_length
+    return {
+        "pre-trained": 100 * distribution(theta, length, INTERVALS),
+        "interpolated": 100 * distribution(theta / FACTOR, FACTOR * length, INTERVALS),
+        "extrapolated": 100 * distribution(theta, FACTOR * length, INTERVALS),
+    }
 
 
 def _disturbances(results: Results, pair: int) -> str:
@@ -185,9 +183,9 @@ def _disturbance(results: Results, pair: int, strategy: str) -> str:
     return f"{per_pair[pair]:.2g} nat"
 
 
-def _steps(axes: Axes, frequencies: Frequencies, strategies: tuple[str, ...]) -> None:
+def _steps(axes: Axes, frequencies: Frequencies, pair: int, *strategies: str) -> None:
     """A line for each strategy, over the pre-trained area."""
     label = "pre-trained"
-    axes.stairs(frequencies[label], fill=True, color="#cccccc", label=label)
+    axes.stairs(frequencies[label][pair], fill=True, color="#cccccc", label=label)
     for name in strategies:
-        axes.stairs(frequencies[name], color=COLOURS[name], linewidth=0.8, label=name)
+        axes.stairs(frequencies[name][pair], color=COLOURS[name], linewidth=0.8, label=name)
