@@ -13,14 +13,12 @@ from analysis.results import Record, Results
 from analysis.scores import Score, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
-from core.setting import AS_IT_IS
 from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
 
 INTERVALS = (
     "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
     "(Student's)"
 )
-DIGITS = {"perplexity": 2}  # after the point; other scores have one
 PUBLISHED = ", published"  # ends the title of a block of the paper's rows, of no ablation
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
@@ -146,7 +144,7 @@ def perplexity(results: Results) -> Table:
         stated = "" if stride == 256 else f", S = {strides}"
         return f"{beginnings}{stated}, {titles(record.run['data'])}"
 
-    return benchmark(results, "perplexity", caption, "Table 10", which, best=min)
+    return benchmark(results, "perplexity", caption, "Table 10", which, min, digits=2)
 
 
 def passkey(results: Results) -> Table:
@@ -166,10 +164,10 @@ def passkey(results: Results) -> Table:
         counts = [(label, passkeys_by_length(row)) for label, row in labelled]
         lengths = dict.fromkeys(length for _, of in counts for length in of if length != ALL)
         columns = (*lengths, ALL)
-        lines = []
-        for label, of in counts:
-            cells = [_passkeys(of.get(column)) for column in columns]
-            lines.append((Cell(sentence_case(label)), *cells))
+        lines = [
+            (Cell(sentence_case(label)), *(_passkeys(of.get(column)) for column in columns))
+            for label, of in counts
+        ]
         title = f"{results.title}, measured {rows.rows[0].state}{apart}"
         blocks.append(Block(title, ("Method", *columns), tuple(lines)))
     return Table("passkey", caption, tuple(blocks), "Figure 4")
@@ -189,6 +187,7 @@ def benchmark(
     paper: str = "",
     title_suffix: Callable[[Record], str] = lambda record: "",
     best: Callable = max,
+    digits: int = 1,
 ) -> Table:
     """An experiment's table: published blocks where the paper has any, then what was measured of
     the model.
@@ -200,13 +199,14 @@ def benchmark(
             record to scores, if there is one.
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
         title_suffix: what of the benchmark a record holds, for its block's title.
+        best: which mean of a column is bold.
+        digits: decimals of measured scores.
 
     Raises:
         NotMeasured: the model has no record of it.
     """
     of = getattr(metrics, name, metrics.generic)
-    digits = DIGITS.get(name, 1)
-    blocks = published_blocks(name, best) if paper else []
+    blocks = published_blocks(name, best=best) if paper else []
     for apart, rows in main_comparisons(results, name):
         title = _title(results, rows.rows) + title_suffix(rows.first) + apart
         scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
@@ -253,16 +253,13 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     if not measured:
         options = f"--method {PROPOSED} --{option.replace('_', '-')} N"
         raise results.lacks(f"ablation over {symbol} by {experiment}", experiment, options)
-    blocks = []
-    for model, published_rows in published.rows(name).items():
-        title = f"{model}, published, s = 2"
-        blocks.append(score_block(title, published_rows.items(), first=symbol))
+    blocks = published_blocks(name, ", published, s = 2", symbol)
     of = getattr(metrics, experiment)
     for varied in measured:
         rows = list(varied.values())
         title = f"{_title(results, rows)}, s = {rows[0].setting.factor:g}"
         scored = [(str(value), row.scores(of)) for value, row in varied.items()]
-        blocks.append(score_block(title, scored, first=symbol))
+        blocks.append(score_block(title, scored, symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
     benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
     which = "DPRoPE is that of t = 0. " if option == "intervals" else ""
@@ -274,10 +271,19 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     return Table(name, caption, tuple(blocks), paper)
 
 
-def published_blocks(name: str, best: Callable | None = max) -> list[Block]:
-    """The paper's rows of a table; its best in bold as everywhere."""
-    by_model = published.rows(name).items()
-    return [score_block(f"{model}{PUBLISHED}", rows.items(), best=best) for model, rows in by_model]
+def published_blocks(
+    name: str, title: str = PUBLISHED, first: str = "Method", best: Callable | None = max
+) -> list[Block]:
+    """The paper's rows of a table; its best in bold as everywhere.
+
+    Args:
+        title: what follows the model's name in the title of a block.
+        first: the header of the rows' names.
+    """
+    return [
+        score_block(f"{model}{title}", rows.items(), first, best=best)
+        for model, rows in published.rows(name).items()
+    ]
 
 
 def _title(results: Results, rows: Sequence[Row]) -> str:
@@ -290,7 +296,7 @@ def _title(results: Results, rows: Sequence[Row]) -> str:
 def seeds(rows: Iterable[Row]) -> str:
     """How many seeds the rows of fine-tuned models have at most, for a block's title; others name
     their own."""
-    most = max((len(row.seeds) for row in rows), default=0)
+    most = max(len(row.seeds) for row in rows)
     return f", {seed_count(most)}" if most else ""
 
 
@@ -299,17 +305,18 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
 
     The unextended model, which no s changes, is one line where it can be.
     """
-    most = max((len(row.seeds) for row in rows.rows), default=0)
+    most = max(len(row.seeds) for row in rows.rows)
     plain = [row for row in rows.rows if row.setting.method == ORIGINAL]
-    once = plain and all(row.scores(of) == plain[0].scores(of) for row in plain)
+    if any(row.scores(of) != plain[0].scores(of) for row in plain):
+        plain = []
     labelled = []
     for row in rows.rows:
-        if once and row in plain[1:]:
-            continue
-        name = row.setting.name
-        if name != AS_IT_IS and not (once and row in plain):
-            name = published.with_factor(name, row.setting.method, row.setting.factor)
+        setting = row.setting
+        name = setting.name
+        if setting.method is not None and row not in plain:
+            name = published.with_factor(name, setting.method, setting.factor)
         if 0 < len(row.seeds) < most:
             name += f", {seed_count(len(row.seeds))}"
-        labelled.append((name, row))
+        if row not in plain[1:]:
+            labelled.append((name, row))
     return labelled

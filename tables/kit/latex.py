@@ -26,9 +26,6 @@ _SPECIAL = {
     "_": r"\_\allowbreak{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
     "−": "$-$",
     "×": r"$\times$",
     "≤": r"$\le$",
@@ -59,9 +56,7 @@ _SYMBOL = r"(?<![^\W\d])(?<!['’.])(?<!\d\d)(?:n\u0302|P_L'|P_L|L'|[LSstbd]|(?<
 _MATHEMATICS = {"n\u0302": r"$\hat n$", "P_L'": "$P_{L'}$", "P_L": "$P_L$"}
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _MARKED = re.compile(
-    rf"(?P<symbol>{_SYMBOL})"
-    r"|(?P<exponent>⁻?[⁰¹²³⁴-⁹]+)"
-    rf"|(?P<special>{'|'.join(map(re.escape, _SPECIAL))})"
+    rf"{_SYMBOL}|[<>|]|(?P<exponent>⁻?[⁰¹²³⁴-⁹]+)|{'|'.join(map(re.escape, _SPECIAL))}"
 )
 
 
@@ -95,23 +90,22 @@ def render(table: Table) -> str:
 def _tabular(block: Block, words: bool) -> list[str]:
     """The lines of a block, scaled to the page where it is wider."""
     columns = "l" + (r"p{0.4\textwidth}" if words else "r") * (len(block.header) - 1)
-    rows = [[_cell(cell) for cell in row] for row in block.rows]
     return [
         r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}\toprule",
         " & ".join(map(text, block.header)) + r" \\",
         r"\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
+        *(" & ".join(map(_cell, row)) + r" \\" for row in block.rows),
         r"\bottomrule\end{tabular}}",
     ]
 
 
 def _cell(cell: Cell) -> str:
     value = rf"\textbf{{{text(cell.text)}}}" if cell.bold else text(cell.text)
-    small = (
-        r"\\ \scriptsize ".join(map(text, re.split(r" (?=\()", cell.small))) if cell.small else ""
-    )
-    return rf"\withinterval{{{value}}}{{{small}}}" if small else value
+    if not cell.small:
+        return value
+    small = r"\\ \scriptsize ".join(map(text, re.split(r" (?=\()", cell.small)))
+    return rf"\withinterval{{{value}}}{{{small}}}"
 
 
 def text(plain: str) -> str:
@@ -121,6 +115,6 @@ def text(plain: str) -> str:
 
 def _marked(match: re.Match) -> str:
     mark = match[0]
-    if match["symbol"]:
-        return _MATHEMATICS.get(mark, f"${mark}$")
-    return f"$^{{{mark.translate(_DIGITS)}}}$" if match["exponent"] else _SPECIAL[mark]
+    if match["exponent"]:
+        return f"$^{{{mark.translate(_DIGITS)}}}$"
+    return (_MATHEMATICS | _SPECIAL).get(mark, f"${mark}$")

@@ -76,13 +76,12 @@ class Table:
     def sketched(self) -> Table:
         """The table called a sketch, without intervals and bold numbers; of the caption, which
         explains them, the first sentence."""
-        blocks = []
-        for block in self.blocks:
-            rows = (tuple(map(_plain, row)) for row in block.rows)
-            blocks.append(replace(block, rows=tuple(rows)))
+        blocks = tuple(
+            replace(block, rows=tuple(tuple(map(_plain, row)) for row in block.rows))
+            for block in self.blocks
+        )
         first, *_ = self.caption.split(". ")
-        caption = f"{first.rstrip('.')}."
-        return replace(self, caption=caption, blocks=tuple(blocks), sketch=True)
+        return replace(self, caption=f"{first.rstrip('.')}.", blocks=blocks, sketch=True)
 
 
 def _plain(cell: Cell) -> Cell:
