@@ -58,14 +58,14 @@ def passkey(results: Results) -> Figure:
     _maps(lower, shown)
     lower.suptitle(
         f"the same by the depth of the key, {_title(states[-1], factors[0])}; "
-        f"{counted(_prompts(shown) // _depths(shown), 'prompt')} a cell",
+        f"{_prompts(shown, 'by_depth')} a cell",
         x=0.01,
         ha="left",
     )
     style.note(
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
-        f"{counted(_prompts(rows), 'prompt')}, mean over seeds; its bar: the 95 % interval. "
+        f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval. "
         "Depth: 0 is the start of the prompt, 1 its end.",
     )
     return figure
@@ -106,13 +106,9 @@ def _by_length(row: Row) -> pd.DataFrame:
     return cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
 
 
-def _prompts(rows: list[Row]) -> int:
-    """How many prompts of a length there are."""
-    return max(cell["n"] for row in rows for cell in row.first.scores["by_length"])
-
-
-def _depths(rows: list[Row]) -> int:
-    return len({cell["depth"] for row in rows for cell in row.first.scores["by_depth"]})
+def _prompts(rows: list[Row], cells: str) -> str:
+    """How many prompts of a length there are, or of a length and a depth."""
+    return counted(max(cell["n"] for row in rows for cell in row.first.scores[cells]), "prompt")
 
 
 def _points(

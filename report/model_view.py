@@ -107,8 +107,12 @@ class View:
 
     @offered
     def others(self) -> str:
-        """A section for each table and figure of the page's kind that it has not shown."""
-        tables = self._left("tables", table_names(self.results))
+        """A section for each table and figure of the page's kind that it has not shown; the table
+        of an experiment that has none is of its scores."""
+        declared = drawing.declared("tables")
+        others = (name for name in self.results.experiments() if name not in declared)
+        scored = (name for name in others if any(map(metrics.generic, self.results.records(name))))
+        tables = self._left("tables", [*declared, *scored])
         figures = self._left("figures", drawing.declared("figures"))
         sections = [self._part(markdown.text(name), [name], {}) for name in tables]
         sections += [
@@ -232,14 +236,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = Fa
     """
     cells = tuple(tuple(map(Cell, row)) for row in rows)
     return markdown.rows(Block("", tuple(header), cells), words, str)
-
-
-def table_names(measured: Results) -> list[str]:
-    """The tables that there may be of a model: those of tables/, and of an experiment that has
-    none, its scores."""
-    declared = list(drawing.declared("tables"))
-    plain = (name for name in measured.experiments() if name not in declared)
-    return declared + [name for name in plain if any(map(metrics.generic, measured.records(name)))]
 
 
 def _build(measured: Results, name: str) -> Table | None:

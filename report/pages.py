@@ -26,7 +26,7 @@ from core.errors import InputError
 from experiments.kit import command_line
 from records import BEYOND, RESULTS, ROOT
 from report import all_results, assumed, audit, claims_page, overviews, paper_and_code
-from report.model_view import FILTERS, View, table
+from report.model_view import FILTERS, View
 from report.sentences import FOLDERS, Assumptions, borne_out
 from tables.kit import markdown
 
@@ -47,10 +47,12 @@ OVERALL = {
 }
 # What every template can name.
 GLOBALS = {
-    "table": table,
+    "audit": audit,
+    "claims_page": claims_page,
     "deviations": disturbance.deviations,
     "FLOAT32": disturbance.FLOAT32,
-    "equation": paper_and_code.equation,
+    "methods": rope.METHODS,
+    "paper_and_code": paper_and_code,
     "published_disturbances": overviews.published_disturbances,
 }
 # What the words of each folder of templates assume; the one beyond the paper may not be there.
@@ -144,13 +146,7 @@ def has_the_committed_runs(measured: Results) -> bool:
 
 def claims(tested: list, page: Path) -> str:
     """The page of the claims, which leads to the models' pages."""
-    names = {
-        "tested": tested,
-        "by_model": claims_page.by_model(tested),
-        "counts": claims_page.counts(tested),
-        "evidence": claims_page.evidence,
-    }
-    text = _render(TEMPLATES / "claims.md", names)
+    text = _render(TEMPLATES / "claims.md", {"tested": tested})
     strict = page.parent == RESULTS
     return _tidied(borne_out(text, assumed.claims(tested), page, strict))
 
@@ -158,19 +154,11 @@ def claims(tested: list, page: Path) -> str:
 def overall_pages(tested: list) -> Pages:
     """The repository's own pages."""
     checks = audit.checks()
-    kinds = audit.kinds(checks)
     names = {
-        "claims": claims_page.decided(tested),
         "tested": tested,
-        "claims_alone": claims_page.alone(tested),
-        "epsilons": paper_and_code.by_epsilon(),
-        "best_epsilon": paper_and_code.best_epsilon(),
-        "methods": rope.METHODS,
-        "checks": len(checks),
-        "kinds": kinds,
-        "meaning": audit.KINDS,
-        "rule": audit.RULE,
-        "audit": markdown.render(audit.build(checks), caption=False),
+        "checks": checks,
+        "kinds": audit.kinds(checks),
+        "differences": markdown.render(audit.build(checks), caption=False),
     }
     written = {}
     for templates in ASSUMED:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
-from analysis.metrics import ALL, passkeys_by_length
+from analysis.metrics import passkeys_by_length
 from analysis.results import Record, Results
 from analysis.scores import Score, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
-from tables.kit.table import NO_RECORD, Block, Cell, Table, score_block, sentence_case, titles
+from tables.kit.table import Block, Cell, Table, score_block, sentence_case, titles
 
 INTERVALS = (
     "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
@@ -162,10 +162,9 @@ def passkey(results: Results) -> Table:
     for apart, rows in main_comparisons(results, "passkey"):
         labelled = labelled_rows(rows, metrics.passkey)
         counts = [(label, passkeys_by_length(row)) for label, row in labelled]
-        lengths = dict.fromkeys(length for _, of in counts for length in of if length != ALL)
-        columns = (*lengths, ALL)
+        columns = list(counts[0][1])  # comparable records are of the same lengths
         lines = [
-            (Cell(sentence_case(label)), *(_passkeys(of.get(column)) for column in columns))
+            (Cell(sentence_case(label)), *(_passkeys(*of[column]) for column in columns))
             for label, of in counts
         ]
         title = f"{results.title}, measured {rows.rows[0].state}{apart}"
@@ -173,10 +172,7 @@ def passkey(results: Results) -> Table:
     return Table("passkey", caption, tuple(blocks), "Figure 4")
 
 
-def _passkeys(keys: tuple[int, int, Score] | None) -> Cell:
-    if keys is None:
-        return Cell(NO_RECORD)
-    found, asked, share = keys
+def _passkeys(found: int, asked: int, share: Score) -> Cell:
     return Cell(f"{found}/{asked}", interval(share, 0))
 
 

@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
@@ -117,7 +118,7 @@ def one_legend(figure: FigureBase, panels: Iterable[Axes], columns: int) -> None
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
 
 
-def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[float]:
+def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> np.ndarray:
     """Where names stand along an axis so that none hides another, near to where they are wanted.
 
     Args:
@@ -125,11 +126,7 @@ def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> list[
         sizes: how much room each takes.
         most: where the last one ends at most.
     """
-    places = list(wanted)
-    for index in range(1, len(places)):
-        least = places[index - 1] + (sizes[index - 1] + sizes[index]) / 2
-        places[index] = max(places[index], least)
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], most - sizes[index] / 2)
-        most = places[index] - sizes[index] / 2
-    return places
+    total = np.cumsum(sizes)
+    packed = total - np.array(sizes) / 2  # where they would stand from 0 on, without gaps
+    moved = np.maximum.accumulate(wanted - packed)  # by as much as the one before, or more
+    return np.minimum(moved, most - total[-1:]) + packed
