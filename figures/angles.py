@@ -46,14 +46,14 @@ def angle_distribution(results: Results) -> Figure:
     for axes, letter, (pair, shown, part) in zip(columns, "ab", panels):
         _steps(axes, frequencies, pair, "extrapolated", "interpolated")
         wavelength = results.geometry.wavelength[pair]
-        axes.set_title(
-            f"({letter}) pair {pair} (wavelength {wavelength:,.0f} tokens), disturbance:\n"
-            f"{_disturbances(results, pair)}"
+        axes.set(
+            title=f"({letter}) pair {pair} (wavelength {wavelength:,.0f} tokens), disturbance:\n"
+            f"{_disturbances(results, pair)}",
+            xlabel=f"rotary angle (degrees{part})",
+            xticks=np.linspace(0, shown, 7),
+            xlim=(0, shown),
+            ylim=(0, None),
         )
-        axes.set_xlabel(f"rotary angle (degrees{part})")
-        axes.set_xticks(np.linspace(0, shown, 7))
-        axes.set_xlim(0, shown)
-        axes.set_ylim(0)
     columns[0].set_ylabel("positions (%)")
     style.one_legend(figure, columns, 3)
     style.note(figure, CLOSER)
@@ -86,10 +86,8 @@ def interpolation(results: Results) -> Figure:
         axes.plot(line, np.cos(line * theta), color="#bbbbbb", linewidth=0.8)
         axes.plot(seen, np.cos(seen * theta), "o", color="#009E73", ms=4, label="pre-trained")
         axes.plot(positions, np.cos(positions * theta), marker, color=color, ms=size, label=label)
-        axes.set_title(title)
         axes.axvline(length - 0.5, color="black", linewidth=0.8, linestyle=":")
-        axes.set_ylabel("cos of the angle")
-        axes.set_ylim(-1.35, 1.35)
+        axes.set(title=title, ylabel="cos of the angle", ylim=(-1.35, 1.35))
         axes.set_xticks([0, length, FACTOR * length], ["0", "L", "L′ = 2L"])
         axes.grid(visible=False)
     axes.set_xlabel("position index that the rotation stands for")
@@ -113,8 +111,8 @@ def frequency(results: Results) -> Figure:
             places = np.arange(shown) + offset
             heights = frequencies[name][pair, :shown]
             axes.bar(places, heights, width=0.3, color=colour, label=name)
-        axes.set_title(f"pair {pair}, disturbance:\n{_disturbances(results, pair)}")
-        axes.set_ylabel("positions (%)")
+        title = f"pair {pair}, disturbance:\n{_disturbances(results, pair)}"
+        axes.set(title=title, ylabel="positions (%)")
         axes.grid(axis="x", visible=False)
     axes.set_xlabel(f"interval k of b = {INTERVALS} (width {360 / INTERVALS:g}°)")
     style.one_legend(figure, rows, 3)
@@ -138,11 +136,9 @@ def distribution_complete(results: Results) -> Figure:
     for axes, (pair, strategy) in zip(rows, panels):
         _steps(axes, frequencies, pair, strategy)
         moved = f"disturbance {_disturbance(results, pair, strategy)}"
-        axes.set_title(f"pair {pair}, {strategy}: {moved}")
-        axes.set_ylim(0)
+        axes.set(title=f"pair {pair}, {strategy}: {moved}", ylim=(0, None))
     figure.supylabel("positions (%)")
-    axes.set_xlabel(f"interval k of b = {INTERVALS}")
-    axes.set_xlim(0, INTERVALS)
+    axes.set(xlabel=f"interval k of b = {INTERVALS}", xlim=(0, INTERVALS))
     style.one_legend(figure, rows, 3)
     style.note(figure, CLOSER)
     return figure

@@ -42,8 +42,8 @@ def disturbance_longbench_e(results: Results) -> Figure:
         _name_points(above, by_n_hat)
         _draw_points(below, points)
         above.set_title(f"{title}\nDPRoPE alone, enlarged, n̂ above each point")
-        below.set_title("with other methods")
-        below.set_xlabel("disturbance, mean over pairs (10⁻³ nat)")
+        x_label = "disturbance, mean over pairs (10⁻³ nat)"
+        below.set(title="with other methods", xlabel=x_label)
     for axes in panels[:, 0]:
         axes.set_ylabel("LongBench-E score")
     style.one_legend(figure, panels[1], MOST)
@@ -195,13 +195,15 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
             look = broad if method == rope.PROPOSED else marked | {"marker": marker}
             color, _ = looks[Setting(method)]
             axes.plot(np.maximum(per_pair, FLOOR), color=color, label=label, **look)
-        axes.set_yscale("log")
-        axes.set_ylim(FLOOR / 1.5, 30)
-        powers = ["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"]
-        axes.set_yticks(np.logspace(-5, 0, len(powers)), powers)
+        axes.set(
+            title=f"s = {factor:g}: from L = {lengths(results, factor)} tokens",
+            ylabel="disturbance (nat)",
+            yscale="log",
+            ylim=(FLOOR / 1.5, 30),
+            yticks=np.logspace(-5, 0, 6),
+            yticklabels=["≤10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"],
+        )
         axes.yaxis.set_minor_locator(plt.NullLocator())
-        axes.set_title(f"s = {factor:g}: from L = {lengths(results, factor)} tokens")
-        axes.set_ylabel("disturbance (nat)")
         axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
         at_top = ("data", "axes fraction")
         axes.annotate("wavelength\n> L", (fast - 0.2, 1), xycoords=at_top, va="top", fontsize=6.5)

@@ -138,9 +138,7 @@ def _points(
     names[results.context_length] = " = L"  # at s = 1, too
     labels = [f"{tokens(length)}{names.get(length, '')}" for length in lengths]
     axes.set_xticks(range(len(lengths)), labels)
-    axes.set_xlim(-0.5, len(lengths) - 0.5)
-    axes.set_ylim(-0.05, 1.05)
-    axes.set_yticks([0, 0.5, 1])
+    axes.set(xlim=(-0.5, len(lengths) - 0.5), ylim=(-0.05, 1.05), yticks=[0, 0.5, 1])
     _divide(axes.xaxis, len(lengths), "#bbbbbb")
 
 

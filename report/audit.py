@@ -243,8 +243,13 @@ def outcome(sentence: Any) -> Check:
 
 def other_sentences() -> Iterator[Check]:
     """What else the text says of the tables."""
-    what = "section 4.3: table that the drops of 0.12 and 0.53 are read from: LongBench-E"
-    yield False, SLIP, what, "Open LLM", "The text refers to the wrong table."
+    yield (
+        False,
+        SLIP,
+        "section 4.3: table that the drops of 0.12 and 0.53 are read from: LongBench-E",
+        "Open LLM",
+        "The text refers to the wrong table.",
+    )
     for model, other in ((_SEVEN, rope.TIME_REFERENCE), (_THIRTEEN, rope.BASELINE)):
         change = {
             method: round(scores["8k+"] - scores["4-8k"], 2)
@@ -264,40 +269,73 @@ def other_sentences() -> Iterator[Check]:
 
     n_hat = published.ablated("n_hat_longbench_e", "Avg.")
     spread = np.ptp([n_hat[value] for value in (80, 88, 96)])
-    what = "section 5.2: n̂ = 80, 88, 96 differ little (here: by less than 0.1)"
-    yield spread < 0.1, JUDGEMENT, what, f"range {spread:.2f}", ""
+    yield (
+        spread < 0.1,
+        JUDGEMENT,
+        "section 5.2: n̂ = 80, 88, 96 differ little (here: by less than 0.1)",
+        f"range {spread:.2f}",
+        "",
+    )
     falling = [n_hat[value] for value in (56, 64, 72, 80)]
-    what = "section 5.2: the average falls as n̂ falls below 80"
-    yield falling == sorted(falling), SLIP, what, str(falling), ""
+    yield (
+        falling == sorted(falling),
+        SLIP,
+        "section 5.2: the average falls as n̂ falls below 80",
+        str(falling),
+        "",
+    )
     intervals = published.ablated("intervals_longbench_e", "Avg.")
     fine = [intervals[value] for value in (90, 180, 360)]
     loss = min(fine) - intervals[720]
-    what = "section 5.3: b = 720 falls (here: by more than b = 90 … 360 differ)"
-    yield loss > np.ptp(fine), JUDGEMENT, what, f"falls {loss:.2f}", ""
+    yield (
+        loss > np.ptp(fine),
+        JUDGEMENT,
+        "section 5.3: b = 720 falls (here: by more than b = 90 … 360 differ)",
+        f"falls {loss:.2f}",
+        "",
+    )
     spread = np.ptp([*published.ablated("intervals_open_llm", "Avg.").values()])
-    what = "section 5.3: b does not influence Open LLM (here: four tasks' mean by less than 0.22)"
-    yield spread < 0.22, JUDGEMENT, what, f"range {spread:.2f}", ""
+    yield (
+        spread < 0.22,
+        JUDGEMENT,
+        "section 5.3: b does not influence Open LLM (here: four tasks' mean by less than 0.22)",
+        f"range {spread:.2f}",
+        "",
+    )
 
     for model in (_SEVEN, _THIRTEEN):
         ruler = _by_method("ruler", model, 4)
         before = ruler.pop(rope.ORIGINAL)
-        holds = all(
-            scores["4k"] < before["4k"]
-            and scores["8k"] > before["8k"]
-            and scores["16k"] > before["16k"]
-            for scores in ruler.values()
+        yield (
+            all(
+                scores["4k"] < before["4k"]
+                and scores["8k"] > before["8k"]
+                and scores["16k"] > before["16k"]
+                for scores in ruler.values()
+            ),
+            SLIP,
+            f"section B.2: RULER: every extended {model} loses at 4k and gains at 8k and 16k",
+            str(ruler),
+            "",
         )
-        what = f"section B.2: RULER: every extended {model} loses at 4k and gains at 8k and 16k"
-        yield holds, SLIP, what, str(ruler), ""
         times = {method: of["test"] for method, of in _by_method("time_cost", model, 4).items()}
         least = min(times[rope.TIME_REFERENCE], times[rope.BASELINE])
-        what = f"sections 3.2, B.2: DPRoPE takes no more time than PI and YaRN, CLEX more, {model}"
-        yield times[rope.PROPOSED] <= least < times[_CLEX], SLIP, what, _list(times), ""
+        yield (
+            times[rope.PROPOSED] <= least < times[_CLEX],
+            SLIP,
+            f"sections 3.2, B.2: DPRoPE takes no more time than PI and YaRN, CLEX more, {model}",
+            _list(times),
+            "",
+        )
     for row in published.table("perplexity").drop_duplicates("model").itertuples():
         size = row.model.removeprefix("LLaMA2-")
-        what = f"{TITLES['perplexity']}: label of the {row.model} rows: {row.printed_label}"
-        why = "The table has two blocks of 7B; the second is of 13B."
-        yield row.printed_label == size, SLIP, what, size, why
+        yield (
+            row.printed_label == size,
+            SLIP,
+            f"{TITLES['perplexity']}: label of the {row.model} rows: {row.printed_label}",
+            size,
+            "The table has two blocks of 7B; the second is of 13B.",
+        )
 
 
 def _list(values: dict[str, float]) -> str:
@@ -319,8 +357,8 @@ def build(checked: list[Check]) -> Table:
         f"repeated rows and sentences, of which these {len(wrong)} do not agree."
     )
     header = ("Kind", "What is printed", "By the tables", "Why")
-    rows = tuple(tuple(map(Cell, differs)) for differs in wrong)
-    return Table("audit", caption, (Block("", header, rows),), words=True)
+    rows = [[*map(Cell, differs)] for differs in wrong]
+    return Table("audit", caption, [Block("", header, rows)], words=True)
 
 
 def main() -> None:

@@ -59,42 +59,45 @@ def telling(one: Tested) -> Statement:
     """Of the statements with the verdict, or of all: DPRoPE's own, else that against YaRN, else
     the first."""
     same = [each for each in one.statements if each.verdict == one.verdict] or one.statements
-    for method in (rope.PROPOSED, rope.BASELINE):
-        title = rope.METHODS[method].title
-        for each in same:
-            if each.what == title or each.what.endswith(f" minus {title}"):
-                return each
-    return same[0]
+    titles = (rope.METHODS[method].title for method in (rope.PROPOSED, rope.BASELINE))
+    found = (
+        each
+        for title in titles
+        for each in same
+        if each.what == title or each.what.endswith(f" minus {title}")
+    )
+    return next(found, same[0])
 
 
 def table(claims: list[list[Tested]]) -> str:
     """CSV with a row for each claim and model: the number that tells most, its interval or its
     texts, the outcome."""
     rows = []
-    for one in (one for models in claims for one in models):
-        row = {
-            "key": one.claim.key,
-            "claim": one.claim.text,
-            "section": one.claim.where,
-            "outcome": one.verdict,
-        }
-        if one.measured:
-            stated = telling(one)
-            score = stated.number
-            row |= {
-                "model": one.measured.name,
-                "measured_on": stated.measured_on,
-                "factor": stated.factor,
-                "metric": stated.metric,
-                "what": stated.what,
-                "mean": score.mean,
-                "low": score.low,
-                "high": score.high,
-                "unit": stated.unit,
-                "paper": stated.papers,
-                "texts": " ".join(f"{value:.6g}" for value in score.texts),
+    for models in claims:
+        for one in models:
+            row = {
+                "key": one.claim.key,
+                "claim": one.claim.text,
+                "section": one.claim.where,
+                "outcome": one.verdict,
             }
-        rows.append(row)
+            if one.measured:
+                stated = telling(one)
+                score = stated.number
+                row |= {
+                    "model": one.measured.name,
+                    "measured_on": stated.measured_on,
+                    "factor": stated.factor,
+                    "metric": stated.metric,
+                    "what": stated.what,
+                    "mean": score.mean,
+                    "low": score.low,
+                    "high": score.high,
+                    "unit": stated.unit,
+                    "paper": stated.papers,
+                    "texts": " ".join(f"{value:.6g}" for value in score.texts),
+                }
+            rows.append(row)
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.6g")
 
 

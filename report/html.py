@@ -38,7 +38,7 @@ def build(folder: Path) -> str:
     Raises:
         InputError: an image that a page shows is not there.
     """
-    written = {file.resolve(): text for file, text in pages(folder).items() if file.suffix == ".md"}
+    written = {file: text for file, text in pages(folder).items() if file.suffix == ".md"}
     if folder.resolve() == RESULTS:
         by_hand = [*RESULTS.rglob("*.md"), *(ROOT / "models").glob("*/README.md")]
         for file in sorted(by_hand):

@@ -84,7 +84,7 @@ class View:
 
     def __init__(self, measured: Results, page: Path, beyond: bool = False):
         self.results = measured
-        self.page = page.absolute()
+        self.page = page
         self.beyond = beyond
         self._shown: set[tuple[str, str]] = set()  # ("tables" or "figures", name)
 
@@ -234,8 +234,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = Fa
     Args:
         words: whether its columns are of text rather than of numbers.
     """
-    cells = tuple(tuple(map(Cell, row)) for row in rows)
-    return markdown.rows(Block("", tuple(header), cells), words, str)
+    cells = [[*map(Cell, row)] for row in rows]
+    return markdown.rows(Block("", header, cells), words, str)
 
 
 def _build(measured: Results, name: str) -> Table | None:
@@ -244,7 +244,7 @@ def _build(measured: Results, name: str) -> Table | None:
         table = tables_drawn.table(name, measured)
     except NotMeasured:
         return None
-    blocks = tuple(block for block in table.blocks if not block.title.endswith(PUBLISHED))
+    blocks = [block for block in table.blocks if not block.title.endswith(PUBLISHED)]
     return replace(table, blocks=blocks) if blocks else None
 
 

@@ -180,9 +180,7 @@ def _render(template: Path, names: dict) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,  # of a template that another one includes
-        # Markdown: what is not the template's own words is escaped where it is inserted
-        autoescape=False,
-    )
+    )  # of Markdown: what is not the template's own words is escaped where it is inserted
     engine.filters |= FILTERS
     try:
         text = engine.get_template(template.name).render(GLOBALS | names)

@@ -39,10 +39,10 @@ def by_epsilon() -> str:
     ]
     rows = [("the paper", *(number(value, 2) for _, value, _ in printed), "", "")]
     for title, epsilon in EPSILONS.items():
-        computed = [value for *_, value in disturbance.recomputed(equation(epsilon))]
         missed = disturbance.deviations(equation(epsilon))
         released = disturbance.deviations(Convention("float64", "released", epsilon))
         off_by = f"{100 * min(missed):.0f} to {100 * max(missed):.0f} %"
-        numbers = (number(value, 2) for value in computed)
+        computed = disturbance.recomputed(equation(epsilon))
+        numbers = (number(value, 2) for *_, value in computed)
         rows.append((title, *numbers, off_by, f"at most {100 * max(released):.1f} %"))
     return table(("ε", *names, "off by", "released code's direction"), rows)

@@ -110,16 +110,15 @@ def time_cost(results: Results) -> Table:
     )
     blocks = published_blocks("time_cost", best=None)
     for record in results.require("time_cost"):
-        factor = record.run["factor"]
         rows: dict[str, dict[str, Score]] = {}
         for setting, row, score in metrics.times(record):
             name = f"{setting.name}, again" if row["again"] else setting.name
             rows.setdefault(name, {})[row["phase"]] = score
         rounds = record.scores["rows"][0]["rounds"]
         measured = f"measured at {record.run['length']} tokens, {rounds} rounds"
-        title = f"{results.title}, {measured}, s = {factor:g}"
+        title = f"{results.title}, {measured}, s = {record.run['factor']:g}"
         blocks.append(score_block(title, rows.items(), digits=3, best=None))
-    return Table("time_cost", caption, tuple(blocks), "Table 9")
+    return Table("time_cost", caption, blocks, "Table 9")
 
 
 def perplexity(results: Results) -> Table:
@@ -168,8 +167,8 @@ def passkey(results: Results) -> Table:
             for label, of in counts
         ]
         title = f"{results.title}, measured {rows.rows[0].state}{apart}"
-        blocks.append(Block(title, ("Method", *columns), tuple(lines)))
-    return Table("passkey", caption, tuple(blocks), "Figure 4")
+        blocks.append(Block(title, ("Method", *columns), lines))
+    return Table("passkey", caption, blocks, "Figure 4")
 
 
 def _passkeys(found: int, asked: int, share: Score) -> Cell:
@@ -207,7 +206,7 @@ def benchmark(
         title = _title(results, rows.rows) + title_suffix(rows.first) + apart
         scored = [(label, row.scores(of)) for label, row in labelled_rows(rows, of)]
         blocks.append(score_block(title, scored, digits=digits, best=best))
-    return Table(name, caption, tuple(blocks), paper)
+    return Table(name, caption, blocks, paper)
 
 
 def main_comparisons(results: Results, experiment: str) -> list[tuple[str, Comparison]]:
@@ -264,7 +263,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
         "intervals, and of the fine-tuned ones only the seeds that every row has, so they can "
         f"differ from the main table. {which}The best is bold."
     )
-    return Table(name, caption, tuple(blocks), paper)
+    return Table(name, caption, blocks, paper)
 
 
 def published_blocks(

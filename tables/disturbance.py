@@ -6,7 +6,7 @@ from analysis.results import Results
 from analysis.scores import number
 from analysis.settings import extended_length, of_all_factors
 from core import rope
-from core.setting import tokens
+from core.setting import Setting, tokens
 from tables.kit.table import NONE, Block, Cell, Table, sentence_case
 
 _TITLES = dict(zip(CONVENTIONS, ("code, f32", "code, f64", "Eq. (7)")))
@@ -20,11 +20,11 @@ def disturbance(results: Results) -> Table:
     geometry = results.geometry
     printed = published.disturbance() if geometry == published.GEOMETRY else {}
     columns: dict[str, dict[str, Cell]] = {}  # by header and row
-    names: dict[str, None] = {}
+    names: dict[str, Setting] = {}
     for factor in factors(results):
         length = tokens(extended_length(results, factor))
         shown = {of_all_factors(setting): setting for setting in settings(results, factor)}
-        names |= dict.fromkeys(shown)
+        names |= shown
         if printed:
             columns[f"{length}, paper"] = {
                 name: Cell(number(printed[setting.method, factor], 2))
@@ -41,12 +41,15 @@ def disturbance(results: Results) -> Table:
                 chosen = rope.METHODS[shown[name].method].by_disturbance
                 count = f"({each.interpolated})" if chosen else ""
                 column[name] = Cell(number(each.average, 2), count, each.average == least)
-    rows = []
-    for name in names:
-        cells = (column.get(name, Cell(NONE)) for column in columns.values())
-        rows.append((Cell(sentence_case(name)), *cells))
-    block = Block("", ("Method", *columns), tuple(rows))
-    return Table("disturbance", _caption(results, bool(printed)), (block,), "Table 3")
+    rows = [
+        (
+            Cell(sentence_case(name)),
+            *(column.get(name, Cell(NONE)) for column in columns.values()),
+        )
+        for name in names
+    ]
+    block = Block("", ("Method", *columns), rows)
+    return Table("disturbance", _caption(results, bool(printed)), [block], "Table 3")
 
 
 def _caption(results: Results, with_paper: bool) -> str:

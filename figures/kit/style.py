@@ -36,7 +36,8 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     leaves out takes the next free pair of a dash and a colour.
     """
     free = itertools.cycle((colour, dash) for dash in _DASHES for colour in _COLOURS)
-    options: dict[tuple, list[tuple]] = {}  # of a method at a factor; none at all are the first
+    # By a method and a factor: the place of each of its options; none at all are the first.
+    places: dict[tuple, dict[tuple, int]] = {}
     chosen = {
         (method.name, place): look
         for method in rope.METHODS.values()
@@ -45,12 +46,9 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     chosen[None, 0] = AS_IT_IS
     drawn = {}
     for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
-        of_method = options.setdefault((setting.method, setting.factor), [()])
-        own = () if setting.plain() else setting.options
-        own += (("last", setting.last),) if setting.last else ()
-        if own not in of_method:
-            of_method.append(own)
-        look = (setting.method, of_method.index(own))
+        of_method = places.setdefault((setting.method, setting.factor), {((), None): 0})
+        own = (() if setting.plain() else setting.options, setting.last)
+        look = (setting.method, of_method.setdefault(own, len(of_method)))
         if look not in chosen:
             chosen[look] = next(free)
         drawn[setting] = chosen[look]

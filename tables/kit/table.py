@@ -7,7 +7,7 @@ as it can.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.scores import LEAST_TEXTS, Score, by_text, interval, number
@@ -42,8 +42,8 @@ class Block:
     """
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Table:
 
     name: str
     caption: str
-    blocks: tuple[Block, ...]
+    blocks: Sequence[Block]
     paper: str = ""
     words: bool = False
     sketch: bool = False
@@ -76,10 +76,10 @@ class Table:
     def sketched(self) -> Table:
         """The table called a sketch, without intervals and bold numbers; of the caption, which
         explains them, the first sentence."""
-        blocks = tuple(
-            replace(block, rows=tuple(tuple(map(_plain, row)) for row in block.rows))
+        blocks = [
+            replace(block, rows=[[*map(_plain, row)] for row in block.rows])
             for block in self.blocks
-        )
+        ]
         first, *_ = self.caption.split(". ")
         return replace(self, caption=f"{first.rstrip('.')}.", blocks=blocks, sketch=True)
 
@@ -131,7 +131,7 @@ def score_block(
     for name, scores in rows:
         cells = (_cell(scores, metric, digits, tops.get(metric)) for metric in metrics)
         lines.append((Cell(sentence_case(name)), *cells))
-    return Block(title, (first, *metrics), tuple(lines))
+    return Block(title, (first, *metrics), lines)
 
 
 def _cell(scores: Mapping[str, Score | None], metric: str, digits: int, best: float | None) -> Cell:
