@@ -73,16 +73,14 @@ def interpolation(results: Results) -> Figure:
     curve = np.linspace(0, FACTOR * length, 600)
     between = longer[longer % FACTOR != 0] / FACTOR
     seen, unseen = np.split(longer, [length])
+    above = "extrapolation: position m, angle m·θ"
+    below = "interpolation: position m, angle m·θ/s"
     panels = [
-        ("extrapolation: position m, angle m·θ", curve),
-        ("interpolation: position m, angle m·θ/s", curve / FACTOR),
-    ]
-    new = [
-        ("unseen position", unseen, "s", "#0072B2", 3.5),
-        ("unseen angle", between, "x", "#D55E00", 4),
+        (above, curve, "unseen position", unseen, "s", "#0072B2", 3.5),
+        (below, curve / FACTOR, "unseen angle", between, "x", "#D55E00", 4),
     ]
     figure, rows = plt.subplots(2, 1, figsize=(style.COLUMN, 3.4), sharex=True)
-    for axes, (title, line), (label, positions, marker, color, size) in zip(rows, panels, new):
+    for axes, (title, line, label, positions, marker, color, size) in zip(rows, panels):
         axes.plot(line, np.cos(line * theta), color="#bbbbbb", linewidth=0.8)
         axes.plot(seen, np.cos(seen * theta), "o", color="#009E73", ms=4, label="pre-trained")
         axes.plot(positions, np.cos(positions * theta), marker, color=color, ms=size, label=label)

@@ -42,8 +42,7 @@ def disturbance_longbench_e(results: Results) -> Figure:
         _name_points(above, by_n_hat)
         _draw_points(below, points)
         above.set_title(f"{title}\nDPRoPE alone, enlarged, n̂ above each point")
-        x_label = "disturbance, mean over pairs (10⁻³ nat)"
-        below.set(title="with other methods", xlabel=x_label)
+        below.set(title="with other methods", xlabel="disturbance, mean over pairs (10⁻³ nat)")
     for axes in panels[:, 0]:
         axes.set_ylabel("LongBench-E score")
     style.one_legend(figure, panels[1], MOST)
@@ -72,10 +71,9 @@ def disturbance(results: Results) -> Figure:
     PI, and of extrapolation. Right of the dotted line a pair does not turn a full circle within L,
     and the methods do the same. A user's own methods are drawn, too, up to four.
     """
-    methods = (rope.PROPOSED, rope.TIME_REFERENCE, rope.BASELINE, *own_methods(results))
     drawn = [
         method
-        for method in methods
+        for method in (rope.PROPOSED, rope.TIME_REFERENCE, rope.BASELINE, *own_methods(results))
         if compute(results.geometry, Setting(method, (), factors(results)[0]))
     ]
     return _by_pair(results, {method: Setting(method).name for method in drawn[:MOST]})
@@ -193,8 +191,9 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
         for (method, label), marker in zip(names.items(), "os^vD<>"):
             per_pair = compute(geometry, Setting(method, (), factor)).per_pair
             look = broad if method == rope.PROPOSED else marked | {"marker": marker}
-            color, _ = looks[Setting(method)]
-            axes.plot(np.maximum(per_pair, FLOOR), color=color, label=label, **look)
+            axes.plot(
+                np.maximum(per_pair, FLOOR), color=looks[Setting(method)][0], label=label, **look
+            )
         axes.set(
             title=f"s = {factor:g}: from L = {lengths(results, factor)} tokens",
             ylabel="disturbance (nat)",
@@ -205,8 +204,13 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
         )
         axes.yaxis.set_minor_locator(plt.NullLocator())
         axes.axvline(fast - 0.5, color="black", linewidth=0.6, linestyle=":")
-        at_top = ("data", "axes fraction")
-        axes.annotate("wavelength\n> L", (fast - 0.2, 1), xycoords=at_top, va="top", fontsize=6.5)
+        axes.annotate(
+            "wavelength\n> L",
+            (fast - 0.2, 1),
+            xycoords=("data", "axes fraction"),
+            va="top",
+            fontsize=6.5,
+        )
     axes.set_xlabel("pair index i (fast to slow)")
     style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
     style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")

@@ -37,7 +37,7 @@ def passkey(results: Results) -> Figure:
         raise results.lacks("record of passkey by a method of the paper's", "passkey")
     plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
     extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
-    states = list(dict.fromkeys(row.trained for row in extended)) or [False]
+    states = sorted({row.trained for row in extended}) or [False]
     factors = sorted({row.setting.factor for row in extended}) or [1.0]
 
     heights = (1.5 * len(states) + 0.6, 1.7)
@@ -81,8 +81,7 @@ def _papers(results: Results, trained: bool) -> list[Row]:
         setting = row.setting
         method = rope.METHODS.get(setting.method)
         papers = setting.method in _UNEXTENDED or (method is not None and method.published)
-        own = setting.method == rope.PROPOSED
-        n_hat = results.n_hat.get(setting.factor) if own else None
+        n_hat = results.n_hat.get(setting.factor) if setting.method == rope.PROPOSED else None
         papers = papers and setting.plain("n_hat") and setting.option("n_hat") == n_hat
         if papers or setting.method in users:
             listed.append(row)
@@ -120,7 +119,6 @@ def _points(
     for index, (row, shares) in enumerate(zip(rows, by_length)):
         aside = (index + 1) / (len(rows) + 1) - 0.5
         mean, low, high = shares.to_numpy().T
-        color, _ = looks[row.setting]
         axes.errorbar(
             [lengths.index(length) + aside for length in shares.index],
             mean,
@@ -131,7 +129,7 @@ def _points(
             elinewidth=0.7,
             marker=marks[of_all_factors(row.setting)],
             markersize=3,
-            color=color,
+            color=looks[row.setting][0],
         )
     factor = max(row.setting.factor for row in rows)
     names = {factor * results.context_length: " = L′"}

@@ -74,17 +74,18 @@ def _measured(measured: Results) -> Iterator[Measured]:
 
 def _lines(measured: Results) -> Iterator[dict]:
     for setting, training, experiment, scores, unit in _measured(measured):
-        options = [f"{name}={value}" for name, value in setting.options]
+        options = dict(setting.options)
         if training and "per_book" in training:
-            options += [f"per_book={training['per_book']}"]
-        options += [f"last={setting.last}"] if setting.last else []
+            options["per_book"] = training["per_book"]
+        if setting.last:
+            options["last"] = setting.last
         for metric, score in scores.items():
             if score is not None:
                 yield {
                     "model": measured.name,
                     "part": measured.part,
                     "method": setting.method,
-                    "options": " ".join(options),
+                    "options": " ".join(f"{name}={value}" for name, value in options.items()),
                     "factor": setting.factor,
                     "trained": training is not None,
                     "experiment": experiment,

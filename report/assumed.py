@@ -69,8 +69,10 @@ def smollm2(view: View) -> Assumptions:
         for length in ("4096", "8192")
         for each in (1, 2, 3)
     )
-    retrieves = "the four-bit model retrieves a single number"
-    yield retrieves, all(mean == 100 for mean in single) and not any(similar)
+    yield (
+        "the four-bit model retrieves a single number",
+        all(mean == 100 for mean in single) and not any(similar),
+    )
 
 
 def tiny(view: View) -> Assumptions:
@@ -83,8 +85,10 @@ def tiny(view: View) -> Assumptions:
         return view.gap("perplexity", name, other, length, trained, factor).mean > 0
 
     original = [perplexity("original", each) for each in ("1k", "2k", "4k")]
-    grows = "the original model's perplexity grows from 1k to 2k and from 2k to 4k"
-    yield grows, original[0] < original[1] < original[2]
+    yield (
+        "the original model's perplexity grows from 1k to 2k and from 2k to 4k",
+        original[0] < original[1] < original[2],
+    )
     found = [
         view.score("passkey", "PI", "1k", trained, factor).mean
         for trained, factor in ((False, 2), (True, 2), (True, 4))
@@ -109,16 +113,20 @@ def tiny(view: View) -> Assumptions:
             ("open_llm", "Avg."),
             ("ruler", length),
         ):
-            gaps = [view.gap(experiment, name, RIVAL, metric, False, factor) for name in settings]
-            undecided = all(gap.holds_zero for gap in gaps)
+            undecided = all(
+                view.gap(experiment, name, RIVAL, metric, False, factor).holds_zero
+                for name in settings
+            )
             yield "neither miniature decides between YaRN and DPRoPE", undecided
     beyond = [more(name, "original", "4k", False, 4) for name in (ZERO, papers_at_4)]
     yield "At 4k DPRoPE without training has less perplexity than the original", not any(beyond)
     rises = perplexity(RIVAL, "2k") < perplexity(RIVAL, "2k", trained=True)
     yield "At s = 2 it is partly damage, probably as the three books are unlike", rises
     yield "At s = 2 it is partly damage ([below]", rises
-    undertrained = perplexity("CLEX", "2k", trained=True) > original[1]
-    yield "At 2k it then has more perplexity than the unextended model", undertrained
+    yield (
+        "At 2k it then has more perplexity than the unextended model",
+        perplexity("CLEX", "2k", trained=True) > original[1],
+    )
 
     references = {f"DPRoPE (n̂ = {n_hat})": PAPERS for n_hat in (28, 32, 36, 44, 48)}
     references |= {f"DPRoPE (b = {b})": ZERO for b in (90, 180)}

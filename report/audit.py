@@ -82,7 +82,6 @@ def checks() -> list[Check]:
 
 def averages() -> Iterator[Check]:
     """Each printed average against the mean of its row."""
-    why = "It is not the mean of its row."
     for table, title in TITLES.items():
         for run, scores in published.runs(table):
             for metric, score in scores.items():
@@ -90,7 +89,7 @@ def averages() -> Iterator[Check]:
                     derived = published.average(scores, metric)
                     same = abs(score - derived) <= ROUNDING
                     printed = f"{title}: {metric} of {_run(run)}: {score:.2f}"
-                    yield same, SLIP, printed, f"{derived:.3f}", why
+                    yield same, SLIP, printed, f"{derived:.3f}", "It is not the mean of its row."
 
 
 def bold_entries() -> Iterator[Check]:
@@ -133,8 +132,10 @@ def repeated_rows() -> Iterator[Check]:
                     kind = ROUNDED
                     mean = published.average(scores, metric)
                     why = f"It is the same run, whose printed scores average {mean:.3f}."
-                what = f"{metric} of {_run({key: default})} repeats the {TITLES[main]}"
-                printed = f"{TITLES[table]}: {what}: {score:.2f}"
+                printed = (
+                    f"{TITLES[table]}: {metric} of {_run({key: default})} repeats the "
+                    f"{TITLES[main]}: {score:.2f}"
+                )
                 yield score == elsewhere[metric], kind, printed, f"{elsewhere[metric]:.2f}", why
 
 
@@ -349,9 +350,8 @@ def kinds(checked: list[Check]) -> Counter:
 
 def build(checked: list[Check]) -> Table:
     """What does not agree, by kind."""
-    order = [*KINDS]
     wrong = [differs for holds, *differs in checked if not holds]
-    wrong.sort(key=lambda differs: order.index(differs[0]))
+    wrong.sort(key=lambda differs: [*KINDS].index(differs[0]))
     caption = (
         f"The paper checked against its own tables: {len(checked)} averages, bold entries, "
         f"repeated rows and sentences, of which these {len(wrong)} do not agree."
@@ -363,8 +363,7 @@ def build(checked: list[Check]) -> Table:
 
 def main() -> None:
     command_line.parser(__doc__, prog="python -m report.audit").parse_args()
-    checked = checks()
-    table = build(checked)
+    table = build(checks())
     print(markdown.render(table, escape=False))
     print(os.path.relpath(files.write(OUTPUT, latex.render(table))))
 

@@ -132,7 +132,7 @@ def evidence(models: list[Tested]) -> str:
     first = models[0]
     if not first.measured:
         return f"**{first.verdict}**. It takes {first.claim.takes}."
-    header = "measured on", "at", "what", "measured", "claimed", "paper", "outcome", "beside it"
+    header = ("measured on", "at", "what", "measured", "claimed", "paper", "outcome", "beside it")
     rows = [_evidence(_name(one.measured), each) for one in models for each in one.statements]
     return laid_out(header, rows, words=True)
 

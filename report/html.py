@@ -119,8 +119,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = arguments.results or RESULTS
     place = ROOT / "build" if folder.resolve() == RESULTS else root(folder)
-    file = files.write(place / "report" / "index.html", build(folder))
-    print(os.path.relpath(file))
+    print(os.path.relpath(files.write(place / "report" / "index.html", build(folder))))
 
 
 if __name__ == "__main__":

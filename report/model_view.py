@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import records
@@ -26,26 +25,17 @@ from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Block, Cell, Table
 
-
-class Section(NamedTuple):
-    """A heading with its tables and, by name, what its figures show."""
-
-    heading: str
-    tables: tuple[str, ...]
-    figures: dict[str, str]
-
-
+# The sections of pages by name: the heading and, by the figure's name, what it shows. A section has
+# the table of its name, if it is not among these.
 SECTIONS = {
-    "longbench_e": Section(
+    "longbench_e": (
         "LongBench-E",
-        ("longbench_e",),
         {"disturbance_longbench_e": "LongBench-E's score against the disturbance"},
     ),
-    "open_llm": Section("Open LLM", ("open_llm",), {}),
-    "passkey": Section("Passkeys", ("passkey",), {"passkey": "Passkeys found by length and depth"}),
-    "disturbance": Section(
+    "open_llm": ("Open LLM", {}),
+    "passkey": ("Passkeys", {"passkey": "Passkeys found by length and depth"}),
+    "disturbance": (
         "Disturbance",
-        ("disturbance",),
         {
             "angle_distribution": "Angles of two pairs, pre-trained and extended",
             "frequency": "The same by frequency, first intervals",
@@ -55,14 +45,18 @@ SECTIONS = {
             "disturbance": "Disturbance by pair and method",
         },
     ),
-    "ablations": Section(
-        "The choice of n̂ and b",
-        ("n_hat_longbench_e", "n_hat_open_llm", "intervals_longbench_e", "intervals_open_llm"),
-        {},
+    "ablations": ("The choice of n̂ and b", {}),
+    "ruler": ("RULER", {}),
+    "time_cost": ("Time", {}),
+    "perplexity": ("Long texts", {}),
+}
+_TABLES = {
+    "ablations": (
+        "n_hat_longbench_e",
+        "n_hat_open_llm",
+        "intervals_longbench_e",
+        "intervals_open_llm",
     ),
-    "ruler": Section("RULER", ("ruler",), {}),
-    "time_cost": Section("Time", ("time_cost",), {}),
-    "perplexity": Section("Long texts", ("perplexity",), {}),
 }
 _OFFERED: dict[str, Callable] = {}
 
@@ -101,8 +95,9 @@ class View:
     def section(self, name: str) -> str:
         """One of SECTIONS with those tables and figures that there are, and the folders of their
         records; empty where there is none. A generated miniature of a benchmark is called so."""
-        heading, tables, figures = SECTIONS[name]
+        heading, figures = SECTIONS[name]
         named = (record.benchmark for record in self.results.records(name))
+        tables = _TABLES.get(name, (name,))
         return self._part(next(filter(None, named), heading), tables, figures)
 
     @offered
@@ -234,8 +229,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = Fa
     Args:
         words: whether its columns are of text rather than of numbers.
     """
-    cells = [[*map(Cell, row)] for row in rows]
-    return markdown.rows(Block("", header, cells), words, str)
+    return markdown.rows(Block("", header, [[*map(Cell, row)] for row in rows]), words, str)
 
 
 def _build(measured: Results, name: str) -> Table | None:
@@ -262,5 +256,4 @@ FILTERS = {
     "shown": shown,
     "number": number,
     "text": markdown.text,
-    "code": "`{}`".format,
 }

@@ -106,9 +106,8 @@ def model_pages(measured: Results) -> Pages:
         written[file] = _tidied(borne_out(text, assumptions, file, strict))
     if strict:
         return written
-    usual = RESULTS / measured.name
     return {
-        file: _links_kept(text, file, usual / file.relative_to(folder), written)
+        file: _links_kept(text, file, RESULTS / file.relative_to(measured.folder), written)
         for file, text in written.items()
     }
 
@@ -147,8 +146,7 @@ def has_the_committed_runs(measured: Results) -> bool:
 def claims(tested: list, page: Path) -> str:
     """The page of the claims, which leads to the models' pages."""
     text = _render(TEMPLATES / "claims.md", {"tested": tested})
-    strict = page.parent == RESULTS
-    return _tidied(borne_out(text, assumed.claims(tested), page, strict))
+    return _tidied(borne_out(text, assumed.claims(tested), page, page.parent == RESULTS))
 
 
 def overall_pages(tested: list) -> Pages:
@@ -212,8 +210,7 @@ def main() -> None:
     arguments = parser.parse_args()
     model, folder = results.chosen(arguments.model, arguments.results)
     for file, text in pages(folder, model).items():
-        files.write(file, text)
-        print(os.path.relpath(file))
+        print(os.path.relpath(files.write(file, text)))
 
 
 if __name__ == "__main__":

@@ -36,11 +36,16 @@ def disturbance(results: Results) -> Table:
                 name: compute(geometry, setting, convention) for name, setting in shown.items()
             }
             least = min(each.average for each in computed.values())
-            column = columns[f"{length}, {title}"] = {}
-            for name, each in computed.items():
-                chosen = rope.METHODS[shown[name].method].by_disturbance
-                count = f"({each.interpolated})" if chosen else ""
-                column[name] = Cell(number(each.average, 2), count, each.average == least)
+            columns[f"{length}, {title}"] = {
+                name: Cell(
+                    number(each.average, 2),
+                    f"({each.interpolated})"
+                    if rope.METHODS[shown[name].method].by_disturbance
+                    else "",
+                    each.average == least,
+                )
+                for name, each in computed.items()
+            }
     rows = [
         (
             Cell(sentence_case(name)),
@@ -48,8 +53,8 @@ def disturbance(results: Results) -> Table:
         )
         for name in names
     ]
-    block = Block("", ("Method", *columns), rows)
-    return Table("disturbance", _caption(results, bool(printed)), [block], "Table 3")
+    blocks = [Block("", ("Method", *columns), rows)]
+    return Table("disturbance", _caption(results, bool(printed)), blocks, "Table 3")
 
 
 def _caption(results: Results, with_paper: bool) -> str:

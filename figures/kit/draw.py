@@ -5,6 +5,7 @@ last digits, and so another shade of a few pixels.
 """
 
 import io
+import re
 import textwrap
 from pathlib import Path
 
@@ -27,8 +28,8 @@ _METADATA = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 def draw(name: str, measured: Results) -> drawing.Drawn:
     """Write figures/MODEL/NAME.png and NAME.pdf."""
     written = save(figure(name, measured), drawing.place("figures", name, measured))
-    title, reading = drawing.caption(name)
-    return written, textwrap.fill(f"{measured.title}, {title} {reading}", 100)
+    caption = " ".join(drawing.caption(name))
+    return written, textwrap.fill(f"{measured.title}, {caption}", 100)
 
 
 def figure(name: str, measured: Results) -> Figure:
@@ -41,7 +42,9 @@ def figure(name: str, measured: Results) -> Figure:
     style.use()
     drawn = drawing.function("figures", name)(measured)
     title, _ = drawing.caption(name)
-    style.title(drawn, f"{measured.title}: {style.plain_title(title)}")
+    # without the number that the figure has in the paper
+    plain = re.sub(r"^Figure \d+: ", "", title).rstrip(".")
+    style.title(drawn, f"{measured.title}: {plain[:1].upper()}{plain[1:]}")
     if measured.is_quick:
         drawn.text(0.99, 0.01, "a sketch", ha="right", va="bottom", color="#BB0000")
     return drawn

@@ -1,7 +1,6 @@
 """What every figure shares: sizes, type, its title and its note, and how a setting is drawn."""
 
 import itertools
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -84,12 +83,6 @@ def note(figure: Figure, text: str) -> None:
 def _filled(figure: Figure, text: str, characters: int) -> str:
     """The text in lines as wide as the figure, so many characters an inch."""
     return textwrap.fill(text, int(characters * figure.get_figwidth()))
-
-
-def plain_title(text: str) -> str:
-    """The title of a docstring without the number that the figure has in the paper."""
-    text = re.sub(r"^Figure \d+: ", "", text).rstrip(".")
-    return text[:1].upper() + text[1:]
 
 
 def mark_length(axes: Axes, position: float, name: str = "L") -> None:

@@ -23,25 +23,21 @@ from core import ORIGINAL
 from core.errors import InputError
 from core.setting import Setting
 from eval.beyond import ranking
-from report.model_view import SECTIONS, Section, View, find, offered
+from report.model_view import SECTIONS, View, find, offered
 from tables.kit.markdown import text
 
 SECTIONS |= {
-    "loss_by_position": Section(
+    "loss_by_position": (
         "Loss by position",
-        ("loss_by_position",),
         {
             "within_and_beyond": "Loss of each method minus YaRN's, within L and beyond",
             "training_loss": "Training loss minus YaRN's, step by step",
             "loss_by_position": "Loss against position",
         },
     ),
-    "needles": Section(
-        "Keys in books", ("needles",), {"needles": "Nats a key, by its distance to the question"}
-    ),
-    "learned": Section(
+    "needles": ("Keys in books", {"needles": "Nats a key, by its distance to the question"}),
+    "learned": (
         "Learned scaling factors",
-        ("learned",),
         {"learned": "Factors by which each pair is divided: learned ones, and every method's"},
     ),
 }

@@ -12,8 +12,8 @@ def draw(name: str, measured: Results) -> drawing.Drawn:
     """Write tables/MODEL/NAME.tex."""
     built = table(name, measured)
     file = drawing.place("tables", name, measured).with_suffix(".tex")
-    files.write(file, latex.render(built))
-    return [file], markdown.render(built, escape=False)
+    written = files.write(file, latex.render(built))
+    return [written], markdown.render(built, escape=False)
 
 
 def table(name: str, measured: Results) -> Table:

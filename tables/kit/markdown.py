@@ -41,7 +41,7 @@ def rows(block: Block, words: bool, mark: Callable[[str], str]) -> str:
 
 
 def _cell(cell: Cell, mark: Callable[[str], str]) -> str:
-    value = f"**{mark(cell.text)}**" if cell.bold and cell.text else mark(cell.text)
+    value = f"**{mark(cell.text)}**" if cell.bold else mark(cell.text)
     small = cell.small.replace("|", "\\|")  # an interval's brackets are no link
     return f"{value} {small}".strip()
 
