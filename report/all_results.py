@@ -63,9 +63,9 @@ def _measured(measured: Results) -> Iterator[Measured]:
             for rows in comparisons(measured, experiment, trained):
                 for row in rows.rows:
                     yield row.setting, row.first.training, experiment, row.scores(of), unit
-    groups = learned.groups(measured) if learned else []
-    for group in sorted(groups, key=lambda each: each.setting.order):
-        yield group.setting, None, "learned", learned.final_losses(group), _NATS
+    if learned:
+        for group in sorted(learned.groups(measured), key=lambda each: each.setting.order):
+            yield group.setting, None, "learned", learned.final_losses(group), _NATS
     for record in measured.records("time_cost"):
         for setting, row, time in metrics.times(record):
             if not row["again"]:

@@ -52,7 +52,7 @@ def _measured(
 
 def published_disturbances() -> str:
     """LLaMA2's: the paper's disturbances beside both ways of computing them."""
-    header = "s", "method", "paper", "as the released code, float32", "by equation (7), ε = 10⁻⁸"
+    header = ("s", "method", "paper", "as the released code, float32", "by equation (7), ε = 10⁻⁸")
     as_released = disturbance.recomputed(disturbance.FLOAT32)
     exact = disturbance.recomputed(disturbance.EQUATION)
     rows = [

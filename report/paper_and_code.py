@@ -26,7 +26,7 @@ def equation(epsilon: float) -> Convention:
 
 def best_epsilon() -> float:
     """The ε within EPSILONS at which the furthest number of equation (7) is nearest."""
-    grid = np.geomspace(EPSILONS["10⁻⁸"], EPSILONS["10⁻³"], 51).tolist()
+    grid = np.geomspace(1e-8, 1e-3, 51).tolist()
     return min(grid, key=lambda epsilon: max(disturbance.deviations(equation(epsilon))))
 
 

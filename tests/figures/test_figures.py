@@ -14,7 +14,7 @@ from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
 from core.geometry import RopeGeometry
-from figures import angles, disturbance, passkey
+from figures import angles, disturbance
 from figures.kit import draw
 from records import ROOT
 
@@ -137,7 +137,7 @@ def test_a_figure_is_understood_without_its_text(name, model):
 def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_colour():
     """A panel for each state and factor; the maps show the recorded cells."""
     results = Results.of("tiny")
-    figure = passkey.passkey(results)
+    figure = draw.figure("passkey", results)
     drawn = {}
     maps = {}
     colours = set()

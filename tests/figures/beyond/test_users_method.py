@@ -6,7 +6,6 @@ import pytest
 
 from analysis.results import Results
 from core import rope
-from figures import passkey
 from figures.beyond.loss_by_position import loss_by_position
 from figures.beyond.within_and_beyond import within_and_beyond
 from figures.disturbance import disturbance
@@ -39,7 +38,7 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, mine):
             losses[:] = [loss + 1 for loss in losses]
         write_record(folder / f"{name.replace('yarn', 'mine')}.json", record)
     results = Results.of("tiny", tmp_path / "results")
-    panel = {axes.get_title("left"): axes for axes in passkey.passkey(results).axes}
+    panel = {axes.get_title("left"): axes for axes in draw.figure("passkey", results).axes}
     assert "Mine" in panel["without training, s = 2"].get_legend_handles_labels()[1]
     title = loss_by_position(results).axes[0].get_title("left")
     assert "Mine +1.00" in " ".join(title.split()).partition("off the scale: ")[2]
