@@ -25,8 +25,7 @@ from tables.kit import draw as tables_drawn
 from tables.kit import markdown
 from tables.kit.table import Block, Cell, Table
 
-# The sections of pages by name: the heading and, by the figure's name, what it shows. A section has
-# the table of its name, if it is not among these.
+# The sections of pages by name: the heading and, by the figure's name, what it shows.
 SECTIONS = {
     "longbench_e": (
         "LongBench-E",
@@ -50,6 +49,7 @@ SECTIONS = {
     "time_cost": ("Time", {}),
     "perplexity": ("Long texts", {}),
 }
+# The tables of a section that has others than the one of its name.
 _TABLES = {
     "ablations": (
         "n_hat_longbench_e",
