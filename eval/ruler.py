@@ -12,19 +12,22 @@ afterwards.
 """
 
 import contextlib
-import importlib.util
+import importlib
 import io
+import math
 import random
+import re
 import sys
 import tempfile
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from importlib import resources
 from itertools import accumulate
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -57,11 +60,14 @@ TASKS = {
 # the answer holds.
 QUESTIONS = ("qa_1", "qa_2")
 
-Encode = Callable[[str], Sequence[int]]
-
 
 def samples(
-    task: str, length: int, tokenizer, count: int, seed: int = 42, encode: Encode | None = None
+    task: str,
+    length: int,
+    tokenizer,
+    count: int,
+    seed: int,
+    encode: Callable[[str], Sequence[int]],
 ) -> list[dict]:
     """The first `count` samples of a task, as a base model sees them (no chat template).
 
@@ -77,7 +83,7 @@ def samples(
         tokenizer: a Hugging Face tokenizer.
         count: how many samples; the question answering tasks have 5928 (qa_1) and 7405 (qa_2).
         seed: seeds the script's random generators; the benchmark uses 42.
-        encode: the token ids that the model reads for a prompt; None for the tokenizer's own.
+        encode: from a prompt to the token ids that the model reads, such as a tokenizer's own.
 
     Returns:
         one dict per sample: "index" (0 … count-1), "prompt" (ends with the answer's prefix),
@@ -90,66 +96,48 @@ def samples(
         InputError: there are fewer questions than `count`.
     """
     generated = TASKS[task]
-    encode = encode or (lambda prompt: tokenizer(prompt).input_ids)
+    fitting: dict[int, dict] = {}
+    budget = length
     try:
-        samples = _samples_within(length, task, tokenizer, count, seed, encode)
-        budget = length
-        while over := [s["index"] for s in samples if s["length"] + generated > length]:
+        while len(fitting) < count:
+            # Numbered here, because some versions of the needle script write the needle's place
+            # into the index.
+            for index, row in enumerate(run_script(task, budget, tokenizer, count, seed)):
+                tokens = len(encode(row["input"]))
+                if index not in fitting and tokens + generated <= length:
+                    fitting[index] = {
+                        "index": index,
+                        "prompt": row["input"],
+                        "references": row["outputs"],
+                        "length": tokens,
+                    }
             budget -= generated
-            shorter = _samples_within(budget, task, tokenizer, count, seed, encode)
-            for index in over:
-                samples[index] = shorter[index]
-        return samples
     except _TooShort:
         raise DoesNotFit(
             f"RULER's {task} does not fit in {length} tokens with this tokenizer, the "
             f"{generated} "
             "generated ones included; evaluate it at a greater length or leave the task out."
         ) from None
-
-
-def _samples_within(
-    budget: int, task: str, tokenizer, count: int, seed: int, encode: Encode
-) -> list[dict]:
-    """The samples that the script makes for a length of `budget` tokens; _TooShort if there
-    are none."""
-    rows = run_script(task, budget, TASKS[task], tokenizer, count, seed)
-    # A script may run even if there is no room for what it asks about.
-    if task not in QUESTIONS and not all(
-        row["outputs"] and all(reference in row["input"] for reference in row["outputs"])
-        for row in rows
-    ):
-        raise _TooShort
-    return [
-        {
-            # ours, because some versions of the needle script write the needle's place here
-            "index": index,
-            "prompt": row["input"],
-            "references": list(row["outputs"]),
-            "length": len(encode(row["input"])),
-        }
-        for index, row in enumerate(rows)
-    ]
+    return [fitting[index] for index in range(count)]
 
 
 def parted(task: str, prompt: str) -> tuple[str, str]:
     """A prompt's question, and the beginning of the answer with which it ends."""
-    constants = module("data.synthetic.constants").TASKS[recipes()[task]["task"]]
-    cut = prompt.rindex(constants["answer_prefix"].partition("{")[0])
+    cut = prompt.rindex(_constants("data", task)["answer_prefix"].partition("{")[0])
     return prompt[:cut], prompt[cut:]
 
 
 def score(task: str, prediction: str, references: list[str]) -> float:
     """The package's metric for one sample, 0 … 1; it ignores case."""
-    metrics = module("eval.synthetic.constants").TASKS[recipes()[task]["task"]]
+    metric = _constants("eval", task)["metric_fn_per_sample"]
     # The package turns control characters into line ends before it scores.
     printable = "".join(
         "\n" if character < " " else character for character in prediction.strip()
     ).strip()
-    return metrics["metric_fn_per_sample"]([printable], [list(references)])[0] / 100
+    return metric([printable], [references])[0] / 100
 
 
-def aggregate(rows: Iterable[dict]) -> dict:
+def aggregate(values: dict[str, dict]) -> dict:
     """Scores of a run as the paper's RULER table shows them, in percent, with 95 % intervals.
 
     The intervals are Wilson's, because a bootstrap interval has no width for tasks that are always
@@ -157,8 +145,8 @@ def aggregate(rows: Iterable[dict]) -> dict:
     makes it too wide, never too narrow.
 
     Args:
-        rows: {"task", "length", "index", "score"} per sample: the evaluation length in tokens, the
-            score 0 … 1.
+        values: {"score": 0 … 1} of each sample, by "LENGTH/TASK/INDEX"; the evaluation length in
+            tokens.
 
     Returns:
         "tasks": {length: {task: {"mean", "low", "high", "n"}}};
@@ -166,38 +154,35 @@ def aggregate(rows: Iterable[dict]) -> dict:
         "average": the mean over the lengths ("Avg." of the paper).
         Lengths are strings, so that a record reads back from JSON as it was written.
     """
-    order = {name: number for number, name in enumerate(TASKS)}
+    order = list(TASKS)
+    rows = []
+    for key, value in values.items():
+        length, task, index = key.split("/")
+        rows.append((int(length), order.index(task), int(index), value["score"]))
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     # Sorted, so that the order in which samples finished does not matter.
-    rows = sorted(rows, key=lambda row: (row["length"], order[row["task"]], row["index"]))
-    scores: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        scores[row["length"]][row["task"]].append(row["score"])
-    groups = {
-        str(length): {name: np.array(of) for name, of in by_task.items()}
-        for length, by_task in scores.items()
-    }
-    every = [list(by_task.values()) for by_task in groups.values()]
+    for tokens, number, _, score in sorted(rows):
+        scores[str(tokens)][order[number]].append(score)
+    every = {length: list(by_task.values()) for length, by_task in scores.items()}
     return {
         "tasks": {
-            length: {name: _percent([[group]]) for name, group in by_task.items()}
-            for length, by_task in groups.items()
+            length: {name: _percent([[of_task]]) for name, of_task in by_task.items()}
+            for length, by_task in scores.items()
         },
-        "lengths": {
-            length: _percent([of]) | {"tasks": len(of)} for length, of in zip(groups, every)
-        },
-        "average": _percent(every),
+        "lengths": {length: _percent([of]) | {"tasks": len(of)} for length, of in every.items()},
+        "average": _percent(list(every.values())),
     }
 
 
-def _percent(scores: list[list[np.ndarray]]) -> dict:
+def _percent(scores: list[list[list[float]]]) -> dict:
     """The mean over lengths of the mean over tasks in percent, with its interval."""
     weights = [
-        np.full(len(group), 1 / (len(scores) * len(groups) * len(group)))
-        for groups in scores
-        for group in groups
+        np.full(len(of_task), 1 / (len(scores) * len(tasks) * len(of_task)))
+        for tasks in scores
+        for of_task in tasks
     ]
-    values = np.concatenate([group for groups in scores for group in groups])
-    interval = accuracy_interval(values, np.concatenate(weights))
+    values = [of_task for tasks in scores for of_task in tasks]
+    interval = accuracy_interval(np.concatenate(values), np.concatenate(weights))
     return {key: value if key == "n" else 100 * value for key, value in interval.items()}
 
 
@@ -209,16 +194,26 @@ class _TooShort(BaseException):
     Exception."""
 
 
-def run_script(
-    recipe: str, length: int, generated: int, tokenizer, count: int, seed: int
-) -> list[dict]:
-    """Run the script of a recipe and return its rows, which hold "input" and "outputs" among other
+# What is changed in the text of a script, a pattern and what takes its place.
+_CHANGES = (
+    # Its handlers catch every exception, even Ctrl-C, and try again.
+    ("except:", "except Exception:"),
+    # Started as a script, some import their neighbours as top-level modules.
+    ("^from constants", f"from {PACKAGE}.data.synthetic.constants"),
+    # The tokenizer is the caller's.
+    ("^(sys.path.append|from .*tokenizer import|TOKENIZER = ).*", ""),
+    # The needle script's list of six million words takes 9 seconds and 0.9 GB.
+    (r"^words = \[f.*\nwords = .*", "words = Words(adjs, nouns)"),
+)
+
+
+def run_script(task: str, length: int, tokenizer, count: int, seed: int) -> list[dict]:
+    """Run the script of a task and return its rows, which hold "input" and "outputs" among other
     fields.
 
     Args:
-        recipe: a key of :func:`recipes`.
+        task: a name in TASKS.
         length: the tokens of prompt and answer together.
-        generated: the tokens of the answer.
         tokenizer: a Hugging Face tokenizer.
         count: how many rows.
         seed: seeds the script's random generators.
@@ -227,33 +222,51 @@ def run_script(
         _TooShort: no prompt fits in `length` tokens.
         InputError: too many questions.
     """
-    script_name = recipes()[recipe]["task"]
-    options = recipes()[recipe]["args"]
-    texts = module("data.synthetic.constants").TASKS[script_name]
-    template = texts["template"] + texts["answer_prefix"]
+    name = recipes()[task]["task"]
+    texts = _constants("data", task)
     # It makes up length // 50 words and needs four of them.
-    if script_name == "freq_words_extraction" and length < 200:
+    if name == "freq_words_extraction" and length < 200:
         raise _TooShort
 
-    arguments = {
-        "save_name": recipe,
-        "tokenizer_path": "",
-        "max_seq_length": length,
-        "tokens_to_generate": generated,
-        "num_samples": count,
-        "random_seed": seed,
-        "template": template,
-        **options,
-    }
-    with tempfile.TemporaryDirectory() as directory, _process_state():
-        script = _load(script_name, arguments | {"save_dir": directory})
-        questions = getattr(script, "QAS", None)
-        if questions is not None and count > len(questions):
+    file = resources.files(PACKAGE) / f"data/synthetic/{name}.py"
+    source = file.read_text(encoding="utf-8")
+    for pattern, replacement in _CHANGES:
+        source = re.sub(pattern, replacement, source, flags=re.MULTILINE)
+    script: Any = ModuleType(f"ruler_{name}")
+    script.__file__ = str(file)
+    script.TOKENIZER = SimpleNamespace(text_to_tokens=tokenizer.tokenize)
+    script.Words = _Words
+    with tempfile.TemporaryDirectory() as directory, _random_state():
+        arguments = {
+            "save_dir": directory,
+            "save_name": task,
+            "tokenizer_path": "",
+            "max_seq_length": length,
+            "tokens_to_generate": TASKS[task],
+            "num_samples": count,
+            "random_seed": seed,
+            "template": texts["template"] + texts["answer_prefix"],
+            **recipes()[task]["args"],
+        }
+        words = [name, *(f"--{option}={value}" for option, value in arguments.items())]
+        with mock.patch.object(sys, "argv", words):
+            exec(source, vars(script))
+        if task in QUESTIONS and count > len(script.QAS):
             raise InputError(
-                f"RULER's {recipe} has {len(questions)} questions; ask for no more than that."
+                f"RULER's {task} has {len(script.QAS)} questions; ask for no more than that."
             )
-        script.TOKENIZER = SimpleNamespace(text_to_tokens=tokenizer.tokenize)
-        return _rows(script)
+        if name == "niah":
+            _find_sentence_model()
+            # every sample splits the same essay
+            script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)
+        rows = _rows(script)
+    # A script may run even if there is no room for what it asks about.
+    if task not in QUESTIONS and not all(
+        row["outputs"] and all(reference in row["input"] for reference in row["outputs"])
+        for row in rows
+    ):
+        raise _TooShort
+    return rows
 
 
 def _rows(script: Any) -> list[dict]:
@@ -266,7 +279,7 @@ def _rows(script: Any) -> list[dict]:
     """
     rows: list[dict] = []
     make = script.generate_input_output
-    tries: int | None = None  # for a sample; None while the script looks for a size that fits
+    tries = -math.inf  # for a sample; without end while the script looks for a size that fits
 
     def each(indices: Iterable[int]) -> Iterator[int]:
         """Replaces the script's progress bar, to know when a sample begins."""
@@ -274,18 +287,17 @@ def _rows(script: Any) -> list[dict]:
         for index in indices:
             tries = 0
             yield index
-        tries = None
+        tries = -math.inf
 
     def generate_input_output(*arguments, **options) -> tuple:
         """Replaces the script's function of this name, which makes a prompt of a given size and its
         references."""
         nonlocal tries
-        if tries is not None:
-            tries += 1
-            # The size is the last argument (except in vt, which fails by itself). An essay needs at
-            # least one word.
-            if tries > TRIES or arguments[-1] < 1:
-                raise _TooShort
+        tries += 1
+        # The size is the last argument (except in vt, which fails by itself). An essay needs at
+        # least one word.
+        if tries > TRIES or arguments[-1] < 1:
+            raise _TooShort
         return make(*arguments, **options)
 
     script.generate_input_output = generate_input_output
@@ -296,86 +308,41 @@ def _rows(script: Any) -> list[dict]:
     return rows
 
 
-_STAND_INS = ("constants", "tokenizer", f"{PACKAGE}.data.tokenizer")
-
-
-def _load(name: str, arguments: dict) -> Any:
-    """Execute a script's top level as if it had been started with these arguments.
-
-    Its handlers catch every exception, even Ctrl-C, and try again; here they catch an Exception.
-    """
-    tokenizers: Any = ModuleType("tokenizer")
-    tokenizers.select_tokenizer = lambda kind, path: None
-    # Started as scripts, some import their neighbours as top-level modules.
-    neighbours = (module("data.synthetic.constants"), tokenizers, tokenizers)
-    sys.modules.update(zip(_STAND_INS, neighbours, strict=True))
-    sys.argv = [name, *(f"--{option}={value}" for option, value in arguments.items())]
-
-    file = folder() / "data/synthetic" / f"{name}.py"
-    source = file.read_text(encoding="utf-8").replace("except:", "except Exception:")
-    script: Any = ModuleType(f"ruler_{name}")
-    script.__file__ = str(file)
-    if name == "niah":
-        _load_niah(source, script)
-    else:
-        exec(source, vars(script))
-    return script
-
-
-def _load_niah(source: str, script: Any) -> None:
-    """Load the needle script without its list of six million words, which takes 9 seconds and 0.9
-    GB."""
-    from wonderwords import random_word
-
-    _find_sentence_model()
-    read = random_word._get_words_from_text_file
-    random_word._get_words_from_text_file = lambda file: []
-    try:
-        exec(source, vars(script))
-    finally:
-        random_word._get_words_from_text_file = read
-    script.words = _Words(read("adjectivelist.txt"), read("nounlist.txt"))
-    # every sample splits the same essay
-    script.sent_tokenize = lru_cache(maxsize=8)(script.sent_tokenize)
-
-
-class _Words(Sequence):
+class _Words:
     """All "adjective-noun" words, sorted and without repetition, each made only when it is
     needed."""
 
     def __init__(self, adjectives: Iterable[str], nouns: Iterable[str]):
-        nouns = sorted(set(nouns))
-        blocks: dict[str, list[str]] = {}  # words with the same start are adjacent in sorted order
-        head = None
-        for prefix in sorted({f"{adjective}-" for adjective in adjectives}):
-            if head is None or not prefix.startswith(head):
-                head = prefix
-                blocks[head] = nouns
-            else:  # "blue-eyed-" sorts among "blue-"
-                tail = prefix.removeprefix(head)
-                blocks[head] = sorted({*blocks[head], *(tail + noun for noun in nouns)})
-        self._blocks = list(blocks.items())
-        self._ends = list(accumulate(len(tails) for _, tails in self._blocks))
+        # by the start of a word, up to its first hyphen: "blue-eyed-" sorts among "blue-"
+        starts: dict[str, frozenset[str]] = defaultdict(frozenset)
+        for adjective in adjectives:
+            head, hyphen, tail = f"{adjective}-".partition("-")
+            starts[head + hyphen] |= {tail}
+
+        @cache
+        def rests(tails: frozenset[str]) -> list[str]:
+            return sorted({tail + noun for tail in tails for noun in nouns})
+
+        self._blocks = [(start, rests(tails)) for start, tails in sorted(starts.items())]
+        self._ends = list(accumulate(len(rest) for _, rest in self._blocks))
 
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+    def __getitem__(self, index: int) -> str:
         block = bisect_right(self._ends, index)
-        head, tails = self._blocks[block]
-        return head + tails[index - self._ends[block]]  # counted back from the block's end
+        start, rest = self._blocks[block]
+        return start + rest[index - self._ends[block]]  # counted back from the block's end
 
 
+@cache
 def _find_sentence_model() -> None:
     """Let NLTK find punkt_tab, its model of English sentences, in a package that carries the
     official copy."""
     import nltk
 
-    spec = importlib.util.find_spec("llama_index")  # a namespace: none of the package's code runs
-    for directory in (spec and spec.submodule_search_locations) or ():
-        carried = str(Path(directory) / "core/_static/nltk_cache")
-        if carried not in nltk.data.path:
-            nltk.data.path.append(carried)
+    for packages in sys.path:
+        nltk.data.path.append(f"{packages}/llama_index/core/_static/nltk_cache")
 
 
 @cache
@@ -383,32 +350,21 @@ def recipes() -> dict[str, dict]:
     """The package's own list of tasks: by name, the script ("task") and its arguments ("args")."""
     import yaml
 
-    return yaml.safe_load((folder() / "synthetic.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((resources.files(PACKAGE) / "synthetic.yaml").read_text(encoding="utf-8"))
 
 
-def folder() -> Path:
-    """Where the package keeps scripts and data."""
-    return Path(str(module("data").__file__)).parent.parent
-
-
-def module(name: str) -> ModuleType:
-    """A module of the package."""
-    return importlib.import_module(f"{PACKAGE}.{name}")
+def _constants(part: str, task: str) -> dict:
+    """What the package says of a task's script: its texts ("data"), or its metric ("eval")."""
+    module = importlib.import_module(f"{PACKAGE}.{part}.synthetic.constants")
+    return module.TASKS[recipes()[task]["task"]]
 
 
 @contextlib.contextmanager
-def _process_state() -> Iterator[None]:
-    """Restore what a script changes in this process: arguments, module search, the global random
-    generators."""
+def _random_state() -> Iterator[None]:
+    """Restore the global random generators of this process."""
     state, legacy_state = random.getstate(), np.random.get_state()
-    argv, path = sys.argv, sys.path[:]
-    modules = {name: sys.modules[name] for name in _STAND_INS if name in sys.modules}
     try:
         yield
     finally:
         random.setstate(state)
         np.random.set_state(legacy_state)
-        sys.argv, sys.path[:] = argv, path
-        for name in _STAND_INS:
-            sys.modules.pop(name, None)
-        sys.modules.update(modules)

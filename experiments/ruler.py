@@ -69,10 +69,16 @@ class Ruler(Generation):
         takes minutes."""
         count = self.arguments.samples
         first = self.arguments.seed
-        setting = {"task": task, "length": length, "count": count, "seed": first} | self.of_chat
-        setting |= {"tokenizer": self.model.identity["tokenizer"]}
-        name = records.identity(**setting, code=records.code_hash())
-        file = self.results.resolve().parent / "runs" / "samples" / f"ruler_{name}.json"
+        name = records.identity(
+            task=task,
+            length=length,
+            count=count,
+            seed=first,
+            tokenizer=self.model.identity["tokenizer"],
+            code=records.code_hash(),
+            **self.of_chat,
+        )
+        file = self.results.resolve().parent / f"runs/samples/ruler_{name}.json"
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
                 encode = functools.partial(self._encoded, task)
@@ -93,13 +99,7 @@ class Ruler(Generation):
         return {"score": score, "tokens": sample["length"]}
 
     def summary(self, values: dict[str, dict]) -> dict:
-        rows = []
-        for key, value in values.items():
-            length, task, index = key.split("/")
-            rows.append(
-                {"task": task, "length": int(length), "index": int(index), "score": value["score"]}
-            )
-        return ruler.aggregate(rows)
+        return ruler.aggregate(values)
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         return command_line.rows(scores["lengths"] | {"average": scores["average"]})

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import types
+from importlib import resources
 
 import nltk
 import numpy as np
@@ -19,10 +20,12 @@ from wonderwords import random_word
 
 from core.errors import InputError
 from eval import ruler
-from eval.ruler import TASKS, aggregate, samples, score
+from eval.ruler import TASKS, aggregate, score
 from records import ROOT
 from tests.files import read
 from tests.processes import fork, wait
+
+FOLDER = resources.files(ruler.PACKAGE)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,11 @@ def tokenizer():
     template = processors.TemplateProcessing(f"{end} $A", special_tokens=[(end, 0)])
     tokenizer.backend_tokenizer.post_processor = template
     return tokenizer
+
+
+def samples(task, length, tokenizer, count):
+    """The benchmark's own, which have the seed 42."""
+    return ruler.samples(task, length, tokenizer, count, 42, tokenizer.encode)
 
 
 # one task of each script
@@ -58,7 +66,7 @@ def test_tasks_are_the_packages():
 def prepare(*arguments):
     """The package's prepare.py, unmodified, as a process; the script that it starts runs in the
     same one."""
-    folder = ruler.folder() / "data"
+    folder = FOLDER / "data"
     for name in [name for name in sys.modules if name.startswith("long_context_eval")]:
         del sys.modules[name]  # nothing of what this repository made of them
     # The package imports tenacity to retry calls of a server; here nothing calls one.
@@ -132,8 +140,8 @@ def test_same_scores_as_the_packages_entry_point(tmp_path):
 
     def evaluate():
         nltk.data.path.append(str(tmp_path / "nltk"))
-        sys.path.insert(0, str(ruler.folder() / "eval"))
-        sys.argv = [str(ruler.folder() / "eval/evaluate.py"), f"--data_dir={tmp_path}"]
+        sys.path.insert(0, str(FOLDER / "eval"))
+        sys.argv = [str(FOLDER / "eval/evaluate.py"), f"--data_dir={tmp_path}"]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
     assert wait(fork(evaluate)) == 0
@@ -181,7 +189,7 @@ def test_overshooting_samples_are_replaced_alone(tokenizer):
     length = 512
     count = 12
     generated = TASKS["fwe"]
-    raw = [row["input"] for row in ruler.run_script("fwe", length, generated, tokenizer, count, 42)]
+    raw = [row["input"] for row in ruler.run_script("fwe", length, tokenizer, count, 42)]
     fits = [len(tokenizer(prompt).input_ids) + generated <= length for prompt in raw]
     assert set(fits) == {True, False}
     for sample, prompt, fit in zip(
@@ -219,7 +227,7 @@ def test_an_interrupt_is_not_swallowed(tokenizer):
 
     def generate():
         watched = types.SimpleNamespace(tokenize=tokenize)
-        samples("niah_single_1", 1024, watched, 3, encode=tokenizer.encode)
+        ruler.samples("niah_single_1", 1024, watched, 3, 42, tokenizer.encode)
 
     interrupted_at = None
     generate()
@@ -249,12 +257,12 @@ def test_aggregate_by_hand():
         (4096, "qa_1"): [1.0],
         (8192, "vt"): [0.0, 0.0],
     }
-    rows = [
-        {"task": task, "length": length, "index": index, "score": value}
-        for (length, task), values in scores.items()
-        for index, value in enumerate(values)
-    ]
-    result = aggregate(rows)
+    values = {
+        f"{length}/{task}/{index}": {"score": score}
+        for (length, task), of_task in scores.items()
+        for index, score in enumerate(of_task)
+    }
+    result = aggregate(values)
     assert_solved(result["tasks"]["4096"]["vt"], solved=0, of=3, n=3)
     assert_solved(result["tasks"]["4096"]["qa_1"], solved=1, of=1, n=1)
     # qa_1's one sample has half the weight, as if there were two samples.
@@ -263,4 +271,4 @@ def test_aggregate_by_hand():
     assert_solved(result["lengths"]["8192"], solved=0, of=2, n=2)
     # It has a quarter of the weight of both lengths.
     assert_solved(result["average"], solved=1, of=4, n=6)
-    assert aggregate(rows[::-1]) == result == json.loads(json.dumps(result))
+    assert aggregate(dict(reversed(values.items()))) == result == json.loads(json.dumps(result))

@@ -57,7 +57,7 @@ def continuation(model, prompt, count):
 def test_ruler(measure, reference, results):
     record = measure("ruler --lengths 1900 --tasks fwe --samples 1")
     assert record["scores"]["tasks"]["1900"]["fwe"]["n"] == 1
-    (sample,) = ruler.samples("fwe", 1900, TOKENIZER, 1, 42)
+    (sample,) = ruler.samples("fwe", 1900, TOKENIZER, 1, 42, TOKENIZER.encode)
     value = journal(results)[f"1900/fwe/{sample['index']}"]
     count = ruler.TASKS["fwe"]
     assert value["prediction"] == continuation(reference, sample["prompt"], count)
