@@ -23,8 +23,9 @@ that may be generated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+import operator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, count, groupby, takewhile
 
 import torch
 from accelerate.utils.memory import should_reduce_batch_size
@@ -70,16 +71,16 @@ def generate(
     def scale(request: Request) -> int | bytes:
         return scale_for(model, _capacity(request))
 
-    requests = sorted(requests, key=scale)
     if not keeps_tokens(model):
         cache_tokens = 0  # one by one
     elif cache_tokens is None:
         cache_tokens = GPU_TOKENS if _reads_whole(model) else CPU_TOKENS
-    for _, group in groupby(requests, scale):
-        ordered = sorted(group, key=lambda request: request.prompt)
-        if _reads_whole(model):
-            ordered.sort(key=lambda request: len(request.prompt))
-        yield from _continue_group(model, ordered, cache_tokens)
+    ordered = sorted(requests, key=lambda request: request.prompt)
+    if _reads_whole(model):
+        ordered.sort(key=lambda request: len(request.prompt))
+    ordered.sort(key=scale)
+    for _, group in groupby(ordered, scale):
+        yield from _continue_group(model, list(group), cache_tokens)
 
 
 def _reads_whole(model: PreTrainedModel) -> bool:
@@ -95,7 +96,7 @@ def _continue_group(
     prefix = _Prefix(model, max(len(request.prompt) for request in waiting))
     while waiting:
         batch = _first_batch(waiting, cache_tokens)
-        longest = max(_capacity(request) for request in batch)
+        longest = max(map(_capacity, batch))
         try:
             with at_length(model, longest):
                 done = _decode(model, prefix, batch)
@@ -105,7 +106,7 @@ def _continue_group(
             done = None  # the failed batch's tensors are freed only outside the handler
         if done is None:
             torch.cuda.empty_cache()
-            prefix.forget()
+            prefix.forget(prefix.longest)
             cache_tokens = len(batch) // 2 * longest
         else:
             yield from done
@@ -115,11 +116,9 @@ def _continue_group(
 def _first_batch(waiting: list[Request], cache_tokens: int) -> list[Request]:
     """As many of the first requests as take at most so many tokens, each as long as the longest; at
     least one."""
-    longest = 0
-    for count, request in enumerate(waiting):
-        longest = max(longest, _capacity(request))
-        if count and (count + 1) * longest > cache_tokens:
-            return waiting[:count]
+    for size, longest in enumerate(accumulate(map(_capacity, waiting), max), 1):
+        if size > 1 and size * longest > cache_tokens:
+            return waiting[: size - 1]
     return waiting
 
 
@@ -135,12 +134,11 @@ def _decode(model, prefix: _Prefix, batch: list[Request]) -> list[tuple[str, lis
             )
         return _decode_rows(model, read.past_key_values, read.logits[:, -1], batch)
     longest = max(len(request.prompt) for request in batch)
-    capacity = longest + max(request.max_new_tokens for request in batch)
-    rows = Cache(layers=reserved(model, capacity))
+    rows = reserved(model, longest + max(request.max_new_tokens for request in batch))
     first: list[torch.Tensor] = []
     for length, group in groupby([request.prompt for request in batch], len):
         prompts = list(group)
-        at_once = max(TOGETHER // length, 1) if prefix.whole else 1
+        at_once = max(TOGETHER // length, 1) if _reads_whole(model) else 1
         for start in range(0, len(prompts), at_once):
             logits = prefix.prefill(prompts[start : start + at_once])
             _take(rows, len(batch), len(first), longest, prefix.cache)
@@ -154,49 +152,43 @@ def _decode_rows(
     """Continue all rows together; the logits after each prompt are [rows, vocabulary]."""
     lengths = torch.tensor([len(request.prompt) for request in batch], device=model.device)
     longest = int(lengths.max())
-    mask = torch.arange(longest, device=model.device)[None] >= longest - lengths[:, None]
-
+    padding = longest - lengths
     ends = model_stops(model.generation_config)
-    continuations: list[list[int]] = [[] for _ in batch]
-    alive = list(range(len(batch)))
-    while True:
+    continuations: dict[str, list[int]] = {request.key: [] for request in batch}
+    for width in count(longest + 1):  # columns of the cache, with that of the token to be read
         finite = torch.isfinite(logits).all(dim=-1).tolist()
-        for row, index in enumerate(alive):
-            request = batch[index]
+        for row, request in enumerate(batch):
+            made = len(continuations[request.key])
             if not finite[row]:
                 raise NonFiniteError(
-                    f"{request.key}: the logits after {len(continuations[index])} new tokens are "
-                    f"not finite"
+                    f"{request.key}: the logits after {made} new tokens are not finite"
                 )
-            if len(continuations[index]) < request.min_new_tokens:
+            if made < request.min_new_tokens:
                 known = [end for end in ends | request.stop if end < logits.shape[1]]
                 logits[row, known] = -torch.inf
         chosen = logits.argmax(-1).tolist()
         kept = []
-        for row, index in enumerate(alive):
-            request = batch[index]
-            if chosen[row] in ends or chosen[row] in request.stop:
+        for row, request in enumerate(batch):
+            if chosen[row] in ends | request.stop:
                 continue
-            continuations[index].append(chosen[row])
-            if len(continuations[index]) < request.max_new_tokens:
+            continuations[request.key].append(chosen[row])
+            if len(continuations[request.key]) < request.max_new_tokens:
                 kept.append(row)
         if not kept:
-            return [(request.key, tokens) for request, tokens in zip(batch, continuations)]
-        if len(kept) < len(alive):
-            _keep(rows, kept)
-            lengths = lengths[kept]
-            mask = mask[kept]
-            alive = [alive[row] for row in kept]
-        mask = torch.nn.functional.pad(mask, (0, 1), value=True)
-        tokens = torch.tensor([[chosen[row]] for row in kept], device=model.device)
+            break
+        if len(kept) < len(batch):
+            rows.batch_select_indices(kept)
+            padding = padding[kept]
+            batch = [batch[row] for row in kept]
+        columns = torch.arange(width, device=model.device)
         logits = model(
-            tokens,
-            attention_mask=mask,
-            position_ids=lengths[:, None],
+            torch.tensor([[chosen[row]] for row in kept], device=model.device),
+            attention_mask=columns >= padding[:, None],
+            position_ids=width - 1 - padding[:, None],
             past_key_values=rows,
             use_cache=True,
         ).logits[:, -1]
-        lengths = lengths + 1
+    return list(continuations.items())
 
 
 class _Prefix:
@@ -206,12 +198,11 @@ class _Prefix:
     def __init__(self, model: PreTrainedModel, longest: int) -> None:
         self.model = model
         self.longest = longest
-        self.whole = _reads_whole(model)
-        self.forget()
+        self.forget(longest)
 
-    def forget(self, capacity: int | None = None) -> None:
-        """Start from nothing, with room for so many tokens, by default for the longest prompt."""
-        self.cache = Cache(layers=reserved(self.model, capacity or self.longest))
+    def forget(self, capacity: int) -> None:
+        """Start from nothing, with room for so many tokens."""
+        self.cache = reserved(self.model, capacity)
         self.tokens: tuple[int, ...] = ()
 
     def prefill(self, prompts: list[tuple[int, ...]]) -> torch.Tensor:
@@ -223,12 +214,12 @@ class _Prefix:
         first = prompts[0]
         # The last token is always computed, as its logits are needed.
         shared = shared_prefix(self.tokens, first[:-1])
-        if self.whole or shared < LEAST_SHARED * len(first):
-            self.forget(len(first) if self.whole else None)
+        whole = _reads_whole(self.model)
+        if whole or shared < LEAST_SHARED * len(first):
+            self.forget(len(first) if whole else self.longest)
             shared = 0
-        elif shared < len(self.tokens):
+        else:
             self.cache.crop(shared - len(self.tokens))
-        self.tokens = ()  # if the pass below fails, the cache holds only part of the prompt
         rest = torch.tensor([prompt[shared:] for prompt in prompts], device=self.model.device)
         for chunk in rest.split(PREFILL_CHUNK if shared else FIRST_PASS, dim=1):
             logits = self.model(
@@ -245,10 +236,9 @@ def _capacity(request: Request) -> int:
 def model_stops(config: GenerationConfig) -> frozenset[int]:
     """A model's own end-of-sequence ids."""
     stated = config.eos_token_id
-    if stated is None:
-        return frozenset()
-    ids = stated if isinstance(stated, list | tuple) else [stated]
-    return frozenset(ids)
+    if isinstance(stated, int):
+        return frozenset([stated])
+    return frozenset(stated or ())
 
 
 # ---- the cache
@@ -269,14 +259,11 @@ class Reserved(DynamicLayer):
         self.capacity = capacity
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.dtype = key_states.dtype
-        self.device = key_states.device
+        super().lazy_initialization(key_states, value_states)
         self._all = [
             x.new_empty((*x.shape[:2], self.capacity, x.shape[3]))
             for x in (key_states, value_states)
         ]
-        self.show(0)
-        self.is_initialized = True
 
     def show(self, end: int) -> None:
         """Let the cache be the columns before `end`."""
@@ -292,20 +279,22 @@ class Reserved(DynamicLayer):
         self.show(end)
         return self.keys, self.values
 
-    def get_seq_length(self) -> int:
-        return self.keys.shape[-2] if self.is_initialized else 0
+    def batch_select_indices(self, indices) -> None:
+        self._all = [x[indices] for x in self._all]
+        self.show(self.get_seq_length())
 
 
-def reserved(model: PreTrainedModel, capacity: int) -> list[Reserved]:
-    """A layer of the cache for each layer of the model, with room for so many tokens."""
-    return [Reserved(capacity) for _ in range(model.config.get_text_config().num_hidden_layers)]
+def reserved(model: PreTrainedModel, capacity: int) -> Cache:
+    """An empty cache of a model, with room for so many tokens."""
+    layers = model.config.get_text_config().num_hidden_layers
+    return Cache(layers=[Reserved(capacity) for _ in range(layers)])
 
 
-def _take(rows: Cache, count: int, row: int, end: int, prefix: Cache) -> None:
+def _take(rows: Cache, size: int, row: int, end: int, prefix: Cache) -> None:
     """Copy prefilled prompts into the cache of a batch.
 
     Args:
-        rows: the batch's cache, with a row for each of `count` requests.
+        rows: the batch's cache, with a row for each of `size` requests.
         row: the first of the rows to fill.
         end: the prompts' last tokens are at column end − 1, where those of all rows are.
         prefix: holds the prompts.
@@ -313,7 +302,7 @@ def _take(rows: Cache, count: int, row: int, end: int, prefix: Cache) -> None:
     for layer, source in zip(rows.layers, prefix.layers):
         if not layer.is_initialized:
             layer.lazy_initialization(
-                *(x[:1].expand(count, -1, -1, -1) for x in (source.keys, source.values))
+                *(x[:1].expand(size, -1, -1, -1) for x in (source.keys, source.values))
             )
             for reserved in layer._all:
                 reserved[:, :, :end] = 0  # padding is masked, but must be finite
@@ -322,17 +311,7 @@ def _take(rows: Cache, count: int, row: int, end: int, prefix: Cache) -> None:
             reserved[row : row + len(new), :, end - new.shape[2] : end] = new
 
 
-def _keep(rows: Cache, kept: list[int]) -> None:
-    """Keep these rows of a batch's cache and drop the others, which are done."""
-    for layer in rows.layers:
-        end = layer.get_seq_length()
-        layer._all = [x[kept] for x in layer._all]
-        layer.show(end)
-
-
-def shared_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+def shared_prefix(first: Iterable[int], second: Iterable[int]) -> int:
     """How many tokens two prompts share at the beginning."""
-    for place, (one, other) in enumerate(zip(first, second)):
-        if one != other:
-            return place
-    return min(len(first), len(second))
+    equal = map(operator.eq, first, second)
+    return sum(takewhile(bool, equal))

@@ -238,7 +238,7 @@ def check_can_be_asked(model: PreTrainedModel) -> None:
 def _empty(model: PreTrainedModel, read: int) -> Cache:
     """An empty cache with room for so many tokens and a question."""
     check_can_be_asked(model)
-    return Cache(layers=reserved(model, read + QUESTION))
+    return reserved(model, read + QUESTION)
 
 
 def _asked(model: PreTrainedModel, cache: Cache, needle: Needle) -> tuple[float, bool]:
