@@ -16,7 +16,7 @@ eval/perplexity.py) does the same wherever the tokenizer has a BOS token. Withou
 holds the text's tokens and nothing else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from unittest import mock
 
 import numpy as np
@@ -61,7 +61,7 @@ def position_losses(
         NonFiniteError: a loss is not finite; the message names the first such position.
     """
     inputs = tokens[:-1].to(model.device)
-    targets = (tokens[1:] if predicted is None else predicted).to(model.device)
+    targets = tokens[1:] if predicted is None else predicted
     first = 0 if scored is None else len(inputs) - scored
     losses = []
     with at_length(model, len(inputs) + room):
@@ -69,21 +69,17 @@ def position_losses(
         read = model.base_model(inputs[None], use_cache=cache is not None, **kept)
         for start in range(first, len(inputs), CHUNK):
             part = slice(start, start + CHUNK)
-            of_part = type(read)(last_hidden_state=read.last_hidden_state[:, part])
-            with mock.patch.object(model.base_model, "forward", return_value=of_part):
+            decoded = type(read)(last_hidden_state=read.last_hidden_state[:, part])
+            with mock.patch.object(model.base_model, "forward", return_value=decoded):
                 logits = model(inputs[None, part], use_cache=False).logits[0]
-            losses.append(_token_losses(logits, targets[part].to(logits.device), start))
-    return np.concatenate(losses)
-
-
-def _token_losses(logits: torch.Tensor, targets: torch.Tensor, start: int) -> np.ndarray:
-    """The cross entropy of each row, float64 [rows]; the first row is of position `start`."""
-    losses = torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
-    losses = losses.double().cpu().numpy()
-    if not np.isfinite(losses).all():
-        position = start + int(np.flatnonzero(~np.isfinite(losses))[0])
-        raise NonFiniteError(f"the loss at position {position} is not finite")
-    return losses
+            wanted = targets[part].to(logits.device)
+            of_part = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
+            losses.append(of_part.double().cpu().numpy())
+    whole = np.concatenate(losses)
+    bad = np.flatnonzero(~np.isfinite(whole))
+    if bad.size:
+        raise NonFiniteError(f"the loss at position {first + bad[0]} is not finite")
+    return whole
 
 
 def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tuple[int, int, int]]:
@@ -112,38 +108,36 @@ def windows(tokens: int, length: int, stride: int, before: int = 0) -> list[tupl
     scored = int(not before)
     for begin in range(0, tokens, stride):
         end = min(begin + length - before, tokens)
-        if end > scored:
-            spans.append((begin, end, scored))
+        spans.append((begin, end, scored))
         scored = end
         if end == tokens:
             break
     return spans
 
 
-@torch.inference_mode()
 def window_losses(
     model: PreTrainedModel,
     tokens: torch.Tensor,
-    spans: list[tuple[int, int, int]],
+    span: tuple[int, int, int],
     before: Sequence[int] = (),
-) -> Iterator[np.ndarray]:
-    """The losses in nats of each window's scored tokens, float64 arrays.
+) -> np.ndarray:
+    """The losses in nats of a window's scored tokens, a float64 array.
 
     Args:
         model: a causal language model.
         tokens: the whole text's ids, int64 [tokens].
-        spans: windows from :func:`windows`.
+        span: a window from :func:`windows`.
         before: the ids before every window, such as BOS.
 
     Raises:
         NonFiniteError: a loss is not finite; the message names the window.
     """
-    for begin, end, first in spans:
-        window = torch.cat([tokens.new_tensor(before), tokens[begin:end]])
-        try:
-            yield position_losses(model, window, end - first)
-        except NonFiniteError as error:
-            raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
+    begin, end, first = span
+    window = torch.cat([tokens.new_tensor(before), tokens[begin:end]])
+    try:
+        return position_losses(model, window, end - first)
+    except NonFiniteError as error:
+        raise NonFiniteError(f"in the window at tokens {begin} to {end}, {error}") from error
 
 
 def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
@@ -157,18 +151,21 @@ def aggregate(values: dict[str, dict], lengths: list[int]) -> list[dict]:
     rows = []
     for length in lengths:
         of_length = [value for key, value in values.items() if key.split("/")[-2] == str(length)]
-        count = len(of_length)
-        sums = np.array([value["sum"] for value in of_length], dtype=np.float64)
-        tokens = np.array([value["tokens"] for value in of_length], dtype=np.float64)
-        by_token = np.exp(resampled_ratio(sums, tokens))
-        by_window = np.exp(resampled_ratio(sums / tokens, np.ones(count)))
+        sums = np.array([value["sum"] for value in of_length])
+        tokens = np.array([value["tokens"] for value in of_length])
         rows.append(
             {
                 "length": length,
-                "windows": count,
+                "windows": len(of_length),
                 "tokens": int(tokens.sum()),
-                "token": resampled_interval(np.exp(sums.sum() / tokens.sum()), by_token, count),
-                "window": resampled_interval(np.exp((sums / tokens).mean()), by_window, count),
+                "token": _perplexity(sums, tokens),
+                "window": _perplexity(sums / tokens, np.ones(len(of_length))),
             }
         )
     return rows
+
+
+def _perplexity(sums: np.ndarray, counts: np.ndarray) -> dict:
+    """exp(Σ sums / Σ counts) over windows [n], with its interval."""
+    value = np.exp(sums.sum() / counts.sum())
+    return resampled_interval(value, np.exp(resampled_ratio(sums, counts)), len(sums))

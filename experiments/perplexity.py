@@ -77,7 +77,7 @@ class Perplexity(Experiment):
 
     def measure(self, model, requests: list) -> Iterator[tuple[str, dict]]:
         for key, (ids, span) in requests:
-            (losses,) = perplexity.window_losses(model, ids, [span], self.bos)
+            losses = perplexity.window_losses(model, ids, span, self.bos)
             yield key, {"sum": float(losses.sum()), "tokens": len(losses)}
 
     def summary(self, values: dict[str, dict]) -> dict:

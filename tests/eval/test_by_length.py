@@ -80,7 +80,8 @@ def test_losses(monkeypatch, kind):
     model = MODELS[kind]()
     text = tokens(3 * L)[0]
     spans = [(0, 90, 1), (0, 50, 1), (4, 25, 5), (0, 60, 40)]
-    losses = [*window_losses(model, text, spans), position_losses(model, text[: L + 2])]
+    losses = [window_losses(model, text, span) for span in spans]
+    losses.append(position_losses(model, text[: L + 2]))
     for found, (begin, end, first) in zip(losses, [*spans, (0, L + 2, 1)]):
         read = text[begin:end]
         scores = logits(model, read[:-1], len(read) - 1)
