@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
 RESAMPLES = 2000
 
 
-def mean_interval(values: np.ndarray) -> dict:
+def mean_interval(values: ArrayLike) -> dict:
     """The mean of independent values with a bootstrap 95 % interval (percentiles of 2000
     resamples).
 
@@ -37,8 +38,9 @@ def accuracy_interval(values: np.ndarray, weights: np.ndarray | None = None) -> 
     mean = float(np.average(values, weights=weights))
     z = ndtri(0.975)
     n = len(values) if weights is None else 1 / np.max(weights)
-    centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
+    shrunk = 1 + z**2 / n
+    centre = (mean + z**2 / (2 * n)) / shrunk
+    half = z * np.sqrt(max(mean * (1 - mean), 0) / n + (z / (2 * n)) ** 2) / shrunk
     # At 0 and 1 one end equals the mean; rounding must not move it past the mean.
     low = min(max(centre - half, 0), mean)
     high = max(min(centre + half, 1), mean)
@@ -58,7 +60,7 @@ def resampled_interval(value: float, resampled: np.ndarray, n: int) -> dict:
     return {"mean": float(value), "low": float(low), "high": float(high), "n": n}
 
 
-def mean_of_means(groups: Sequence[np.ndarray]) -> dict:
+def mean_of_means(groups: Sequence[ArrayLike]) -> dict:
     """The mean of several groups' means, all of equal weight; each group is resampled by itself.
 
     Args:
@@ -67,13 +69,16 @@ def mean_of_means(groups: Sequence[np.ndarray]) -> dict:
     Returns:
         As :func:`mean_interval`; n counts all values.
     """
-    groups = [np.asarray(group, dtype=np.float64) for group in groups]
+    samples = [np.asarray(group, dtype=np.float64) for group in groups]
     rng = np.random.default_rng(0)
-    resampled = np.empty(RESAMPLES)
-    for number in range(RESAMPLES):
-        resampled[number] = np.mean([rng.choice(group, len(group)).mean() for group in groups])
-    mean = np.mean([np.mean(group) for group in groups])
-    return resampled_interval(mean, resampled, sum(len(group) for group in groups))
+    resampled = np.array(
+        [
+            np.mean([rng.choice(group, len(group)).mean() for group in samples])
+            for _ in range(RESAMPLES)
+        ]
+    )
+    mean = np.mean([group.mean() for group in samples])
+    return resampled_interval(mean, resampled, sum(map(len, samples)))
 
 
 def standard_error(values: np.ndarray) -> float:

@@ -14,8 +14,8 @@ import json
 import re
 import string
 import zipfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -47,14 +47,12 @@ class Task:
         kind: what the model has to do, in the benchmark's six categories.
         max_new_tokens: how many tokens are generated.
         metric: a name in :data:`METRICS`.
-        first_line: whether only the first line of a prediction is scored.
         stops_at_newline: whether generation ends at a line feed, after at least one token.
     """
 
     kind: str
     max_new_tokens: int
     metric: str
-    first_line: bool = False
     stops_at_newline: bool = False
 
     @property
@@ -71,9 +69,9 @@ TASKS = {
     "2wikimqa": Task("multi-document QA", 32, "F1"),
     "gov_report": Task("summarisation", 512, "ROUGE-L"),
     "multi_news": Task("summarisation", 512, "ROUGE-L"),
-    "trec": Task("few-shot", 64, "classification", first_line=True),
-    "triviaqa": Task("few-shot", 32, "F1", first_line=True),
-    "samsum": Task("few-shot", 128, "ROUGE-L", first_line=True, stops_at_newline=True),
+    "trec": Task("few-shot", 64, "classification"),
+    "triviaqa": Task("few-shot", 32, "F1"),
+    "samsum": Task("few-shot", 128, "ROUGE-L", stops_at_newline=True),
     "passage_count": Task("synthetic", 32, "count"),
     "passage_retrieval_en": Task("synthetic", 32, "retrieval"),
     "lcc": Task("code", 64, "edit similarity"),
@@ -149,17 +147,16 @@ def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: i
 # ---- scores
 #
 # Each of the benchmark's metrics (its metrics.py) gives the score in 0…1 of one prediction against
-# one reference. It takes the prediction, the reference and the names of all classes, which only
-# classification uses.
+# one reference; classification takes the names of all classes, too.
 
 
 def _normalised(text: str) -> list[str]:
     """The words of `text` as SQuAD compares them: lower case, no punctuation, no articles."""
-    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    text = text.lower().translate(str.maketrans("", "", string.punctuation))
     return re.sub(r"\b(a|an|the)\b", " ", text).split()
 
 
-def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def f1(prediction: str, answer: str) -> float:
     """F1 of the two bags of words."""
     predicted = _normalised(prediction)
     expected = _normalised(answer)
@@ -170,7 +167,7 @@ def f1(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def rouge_l(prediction: str, answer: str) -> float:
     """The F score of summary-level ROUGE-L from the `rouge` package, for which every full stop ends
     a sentence."""
     try:
@@ -184,12 +181,8 @@ def rouge_l(prediction: str, answer: str, all_classes: list[str] | None) -> floa
         return 0.0
 
 
-def classification(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def classification(prediction: str, answer: str, all_classes: list[str]) -> float:
     """1 / (number of class names in the prediction) if the right one is among them."""
-    if not all_classes:
-        raise InputError(
-            "a classification task needs the class names; give the sample's all_classes."
-        )
     named = [name for name in all_classes if name in prediction]
     # Removing from a list while iterating skips the name after each removed one, which lowers some
     # scores. The benchmark does this, so it stays.
@@ -199,7 +192,7 @@ def classification(prediction: str, answer: str, all_classes: list[str] | None) 
     return 1 / len(named) if answer in named else 0.0
 
 
-def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def count(prediction: str, answer: str) -> float:
     """The share of the numbers in the prediction that equal the answer as text; an answer of 7.0 is
     7."""
     answer = re.sub(r"\.0+$", "", answer)
@@ -207,23 +200,23 @@ def count(prediction: str, answer: str, all_classes: list[str] | None) -> float:
     return numbers.count(answer) / len(numbers) if numbers else 0.0
 
 
-def retrieval(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def retrieval(prediction: str, answer: str) -> float:
     """:func:`count` with the number N of the reference's first "Paragraph N" as the answer."""
-    return count(prediction, _PARAGRAPH.findall(answer)[0], None)
+    return count(prediction, _PARAGRAPH.findall(answer)[0])
 
 
-def edit_similarity(prediction: str, answer: str, all_classes: list[str] | None) -> float:
+def edit_similarity(prediction: str, answer: str) -> float:
     """Similarity to the prediction's first line that holds no `, # or //; rounded to whole
     percent."""
     lines = prediction.lstrip("\n").split("\n")
-    line = next((line for line in lines if not any(mark in line for mark in ("`", "#", "//"))), "")
+    line = next((line for line in lines if not re.search("`|#|//", line)), "")
     # This is fuzzywuzzy's ratio, written out because that package gives other numbers if
     # python-Levenshtein is installed. Like it, difflib gives 1 for two empty texts and 0 for one,
     # and depends on the order of its arguments.
     return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
 
 
-METRICS = {
+METRICS: dict[str, Callable[..., float]] = {
     "F1": f1,
     "ROUGE-L": rouge_l,
     "classification": classification,
@@ -244,10 +237,12 @@ def score(
         answers: the references.
         all_classes: the class names; only trec needs them.
     """
-    metric = METRICS[TASKS[task].metric]
-    if TASKS[task].first_line:
+    how = TASKS[task]
+    metric = METRICS[how.metric]
+    classes = {"all_classes": all_classes} if how.metric == "classification" else {}
+    if how.kind == "few-shot":
         prediction = prediction.lstrip("\n").split("\n")[0]
-    return max((metric(prediction, answer, all_classes) for answer in answers), default=0.0)
+    return max((metric(prediction, answer, **classes) for answer in answers), default=0.0)
 
 
 # ---- samples
@@ -310,24 +305,21 @@ def _rows(task: str, data: str | Path | None) -> Iterator[tuple[str, dict]]:
     else:
         directory = Path(data)
     # The benchmark's archive holds both names; those with _e are LongBench-E.
-    files = [directory / f"{task}_e.jsonl", directory / f"{task}.jsonl"]
-    file = next((file for file in files if file.is_file()), None)
-    if file is None:
+    names = [f"{task}_e.jsonl", f"{task}.jsonl"]
+    files = [directory / name for name in names if (directory / name).is_file()]
+    if not files:
         raise InputError(
-            f"{directory} holds neither {files[0].name} nor {files[1].name}; add one, or leave "
-            f"{task} out."
+            f"{directory} holds neither {names[0]} nor {names[1]}; add one, or leave {task} out."
         )
-    with file.open("rb") as lines:
+    with files[0].open("rb") as lines:
         for number, line in enumerate(lines, 1):
+            where = f"{files[0]}, line {number}"
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                yield where, json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"{file}, line {number} is not JSON ({error}); correct or remove it."
-                ) from error
-            yield f"{file}, line {number}", row
+                raise InputError(f"{where} is not JSON ({error}); correct or remove it.") from error
 
 
 def _checked(task: str, row: Any, where: str) -> dict:
@@ -354,11 +346,11 @@ def bucket(length: int) -> str:
     return BUCKETS[(length >= 4000) + (length >= 8000)]
 
 
-def aggregate(rows: Iterable[dict]) -> dict:
+def aggregate(rows: Iterable[tuple[str, int, float]]) -> dict:
     """The benchmark's table from per-sample scores, ×100, unrounded, with bootstrap 95 % intervals.
 
     Args:
-        rows: {"task", "id", "length", "score"}, one per sample: length in words, score in 0…1.
+        rows: (task, length in words, score in 0…1) of each sample.
 
     Returns:
         "tasks": task → bucket → {"mean", "low", "high", "n"}, the mean over the n samples.
@@ -374,38 +366,34 @@ def aggregate(rows: Iterable[dict]) -> dict:
         averages resample the samples within each task and bucket, so they say nothing about other
         tasks.
     """
-    scores: dict[str, dict[str, list[float]]] = {name: {} for name in BUCKETS}
-    for row in rows:
-        scores[bucket(row["length"])].setdefault(row["task"], []).append(100 * row["score"])
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for task, length, value in rows:
+        scores[task][bucket(length)].append(100 * value)
+    tasks = {
+        task: {name: mean_interval(scores[task][name]) for name in BUCKETS if name in scores[task]}
+        for task in TASKS
+        if task in scores
+    }
     rng = np.random.default_rng(0)
-    tasks = {task: {} for task in TASKS}
     buckets = {}
     resampled = {}
     for name in BUCKETS:
-        groups = {task: np.array(scores[name][task]) for task in TASKS if task in scores[name]}
-        for task, group in groups.items():
-            tasks[task][name] = mean_interval(group)
-        if groups:
-            draws = [
-                rng.choice(group, (RESAMPLES, len(group))).mean(axis=1) for group in groups.values()
-            ]
-            resampled[name] = np.mean(draws, axis=0)
-            mean = float(np.mean([group.mean() for group in groups.values()]))
-            count = sum(map(len, groups.values()))
-            buckets[name] = {
-                **resampled_interval(mean, resampled[name], count),
-                "tasks": len(groups),
-            }
-    averages = {}
-    for name, over in AVERAGES.items():
-        if all(each in buckets for each in over):
-            mean = float(np.mean([buckets[each]["mean"] for each in over]))
-            count = sum(buckets[each]["n"] for each in over)
-            averages[name] = resampled_interval(
-                mean, np.mean([resampled[each] for each in over], axis=0), count
-            )
-    return {
-        "tasks": {task: cells for task, cells in tasks.items() if cells},
-        "buckets": buckets,
-        "averages": averages,
+        groups = [np.array(scores[task][name]) for task in tasks if name in scores[task]]
+        if not groups:
+            continue
+        resampled[name] = np.mean(
+            [rng.choice(group, (RESAMPLES, len(group))).mean(axis=1) for group in groups], axis=0
+        )
+        mean = np.mean([group.mean() for group in groups])
+        interval = resampled_interval(mean, resampled[name], sum(map(len, groups)))
+        buckets[name] = interval | {"tasks": len(groups)}
+    averages = {
+        name: resampled_interval(
+            np.mean([buckets[each]["mean"] for each in over]),
+            np.mean([resampled[each] for each in over], axis=0),
+            sum(buckets[each]["n"] for each in over),
+        )
+        for name, over in AVERAGES.items()
+        if buckets.keys() >= set(over)
     }
+    return {"tasks": tasks, "buckets": buckets, "averages": averages}

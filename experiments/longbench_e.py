@@ -86,12 +86,13 @@ class LongBenchE(Generation):
             self.model.tokenizer, longbench.prompt(name, sample), room
         )
         line_feed = self.model.tokenizer.encode("\n", add_special_tokens=False)[-1:]
+        ends = line_feed if task.stops_at_newline else []
         return Request(
             key,
             self.encoded(prompt, asks=task.asks),
             min(task.max_new_tokens, self.arguments.new_tokens or task.max_new_tokens),
-            stop=frozenset(line_feed) if task.stops_at_newline else frozenset(),
-            min_new_tokens=1 if task.stops_at_newline else 0,
+            stop=frozenset(ends),
+            min_new_tokens=int(task.stops_at_newline),
         )
 
     def score(self, key: str, sample: dict, prediction: str) -> dict:
@@ -101,16 +102,11 @@ class LongBenchE(Generation):
         }
 
     def summary(self, values: dict[str, dict]) -> dict:
-        rows = [
-            {
-                "task": key.split("/")[0],
-                "id": key,
-                "length": self.prepared.samples[key]["length"],
-                "score": value["score"],
-            }
+        samples = self.prepared.samples
+        return longbench.aggregate(
+            (key.split("/")[0], samples[key]["length"], value["score"])
             for key, value in values.items()
-        ]
-        return longbench.aggregate(rows)
+        )
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         return command_line.rows(scores["buckets"] | scores["averages"])

@@ -34,7 +34,7 @@ def test_tasks_are_the_benchmarks():
         assert int(generation["max_gen_toks"]) == task.max_new_tokens
     assert len(TASKS) == 13
     assert {task.metric for task in TASKS.values()} == set(longbench.METRICS)
-    assert [name for name, task in TASKS.items() if task.first_line] == [
+    assert [name for name, task in TASKS.items() if task.kind == "few-shot"] == [
         "trec",
         "triviaqa",
         "samsum",
@@ -211,11 +211,8 @@ def test_an_unknown_task_is_refused():
 # ---- averages
 
 
-def rows(task: str, length: int, *scores: float) -> list[dict]:
-    return [
-        {"task": task, "id": f"{length}-{i}", "length": length, "score": x}
-        for i, x in enumerate(scores)
-    ]
+def rows(task: str, length: int, *scores: float) -> list[tuple]:
+    return [(task, length, x) for x in scores]
 
 
 def test_averages_by_hand():
