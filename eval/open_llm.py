@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import lm_eval.tasks
 import numpy as np
@@ -66,25 +67,34 @@ def load(name: str, data: Path | None = None, shots: int | None = None) -> Tasks
     # Read this folder only: indexing all of lm-eval's 14,000 tasks takes 15 s.
     folder = Path(lm_eval.tasks.__file__).parent / benchmark.folder
     manager = lm_eval.tasks.TaskManager(include_defaults=False, include_path=folder)
-    if (task := benchmark.task) in manager.all_subtasks:
-        members = {name: task}
-    else:
-        subjects = [each for each in manager.all_subtasks if each.startswith(task)]
-        members = {f"{name}/{subject.removeprefix(task)}": subject for subject in subjects}
     tables = read(benchmark, data)
     with _unlike(f"a document of {benchmark.title}"):
-        if name not in members:  # a task for each subject that the documents have
-            present = set(tables["test"]["subject"].to_pylist())
-            members = {
-                key: members[key] for key in sorted(f"{name}/{subject}" for subject in present)
+        if benchmark.task in manager.all_subtasks:
+            members = {name: benchmark.task}
+        else:  # a task for each subject that the documents have
+            subjects = {
+                f"{name}/{task.removeprefix(benchmark.task)}": task
+                for task in manager.all_subtasks
+                if task.startswith(benchmark.task)
             }
-        splits = {key: _splits(tables, name, key) for key in members}
-        for key in members:
-            _check_examples(splits[key], key, shots)
-        group = [
-            {"task": task, "num_fewshot": shots, "custom_dataset": lambda of=splits[key], **_: of}
-            for key, task in members.items()
-        ]
+            present = {f"{name}/{subject}" for subject in tables["test"]["subject"].to_pylist()}
+            members = {key: subjects[key] for key in sorted(present)}
+        group = []
+        for key, task in members.items():
+            splits = _splits(tables, name, key)
+            split, examples = next(iter(splits.items()))
+            if len(examples) < shots:
+                raise InputError(
+                    f"{key} has {len(examples)} examples in its split {split}, and a prompt takes "
+                    f"{shots}; give more, or --shots {len(examples)}."
+                )
+            group.append(
+                {
+                    "task": task,
+                    "num_fewshot": shots,
+                    "custom_dataset": lambda of=splits, **_: of,
+                }
+            )
         loaded = manager.load({"group": name, "task": group})["tasks"]
     return {key: loaded[task] for key, task in members.items()}
 
@@ -113,13 +123,12 @@ def content_hashes(tasks: Tasks, keys: Iterable[str]) -> dict[str, str]:
     Args:
         tasks, keys: as for :func:`evaluate`.
     """
-    content = {
-        key: json.dumps(
-            [requests[0].doc, [request.args for request in requests]], sort_keys=True, default=str
-        )
-        for key, _, requests in _requests(tasks, set(keys))
-    }
-    return {key: hashlib.sha256(text.encode()).hexdigest() for key, text in content.items()}
+    hashes = {}
+    for key, _, requests in _requests(tasks, keys):
+        content = [requests[0].doc, [request.args for request in requests]]
+        text = json.dumps(content, sort_keys=True, default=str)
+        hashes[key] = hashlib.sha256(text.encode()).hexdigest()
+    return hashes
 
 
 def check(tokenizer: PreTrainedTokenizerBase, tasks: Tasks, keys: Iterable[str]) -> None:
@@ -129,14 +138,21 @@ def check(tokenizer: PreTrainedTokenizerBase, tasks: Tasks, keys: Iterable[str])
         tasks, keys: as for :func:`evaluate`.
 
     Raises:
-        InputError: a document cannot be; the message names it.
+        InputError: an answer has no tokens, or the model has no embedding for one of the tokens;
+            the message names the document.
     """
-    for key, _, requests in _requests(tasks, set(keys)):
+    reader = SharedPrefixLM.__new__(SharedPrefixLM)  # without a model
+    reader.tokenizer = tokenizer
+    reader.add_bos_token = None
+    reader.custom_prefix_token_id = None
+    for key, _, requests in _requests(tasks, keys):
         for request in requests:
-            try:
-                SharedPrefixLM.check(tokenizer, *request.args)
-            except InputError as error:
-                raise InputError(f"{_benchmark(key).title}, document {key}: {error}") from error
+            question, answer = request.args
+            asked = f"{_benchmark(key).title}, document {key}: the answer {answer!r}"
+            before, after = reader._encode_pair(question, answer)
+            if not after:
+                raise InputError(f"{asked} adds no token to the question's; leave it out.")
+            special_tokens.check_ids(tokenizer, before + after, f"{asked} or its question")
 
 
 def evaluate(
@@ -171,7 +187,7 @@ def evaluate(
     lm = SharedPrefixLM(
         pretrained=model, tokenizer=tokenizer, batch_size=ANSWERS, softmax_dtype="float32"
     )
-    pending = _requests(tasks, set(keys))
+    pending = _requests(tasks, keys)
     while chunk := list(islice(pending, CHUNK)):
         answers = iter(
             lm.loglikelihood(
@@ -188,7 +204,7 @@ def evaluate(
             yield key, {"score": score, "tokens": len(lm.tok_encode(requests[0].args[0]))}
 
 
-def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
+def aggregate(scores: dict[str, list[float]]) -> dict[str, dict]:
     """Scores of benchmarks in percent, each with a bootstrap 95 % interval over its documents.
 
     MMLU is lm-eval's own aggregate: the mean over subjects weighted by their scored documents,
@@ -196,31 +212,16 @@ def aggregate(rows: Iterable[dict]) -> dict[str, dict]:
     four are; for its interval each benchmark's documents are resampled separately.
 
     Args:
-        rows: {"task", "key", "score"}, the score in [0, 1].
+        scores: of each document in [0, 1], by benchmark.
 
     Returns:
         {benchmark or "average": {"mean", "low", "high", "n"}}, in the order of TASKS.
     """
-    scores = defaultdict(list)
-    for row in rows:
-        scores[row["task"]].append(row["score"])
-    samples = {
-        name: 100 * np.array(scores[name], dtype=np.float64) for name in TASKS if name in scores
-    }
+    samples = {name: 100 * np.array(scores[name]) for name in TASKS if name in scores}
     table = {name: mean_interval(sample) for name, sample in samples.items()}
     if len(samples) == len(TASKS):
         table["average"] = mean_of_means(list(samples.values()))
     return table
-
-
-def _check_examples(splits: dict[str, Dataset], key: str, shots: int) -> None:
-    """Refuse fewer examples than a prompt is to have."""
-    split, examples = next(iter(splits.items()))
-    if len(examples) < shots:
-        raise InputError(
-            f"{key} has {len(examples)} examples in its split {split}, and a prompt takes {shots}; "
-            f"give more, or --shots {len(examples)}."
-        )
 
 
 def _splits(tables: Tables, name: str, key: str) -> dict[str, Dataset]:
@@ -248,8 +249,9 @@ def _rows(tasks: Tasks) -> list[tuple[str, ConfigurableTask, int]]:
     ]
 
 
-def _requests(tasks: Tasks, wanted: set[str]) -> Iterator[tuple[str, ConfigurableTask, list]]:
-    """(key, task, lm-eval's requests, one per answer) of the wanted documents."""
+def _requests(tasks: Tasks, keys: Iterable[str]) -> Iterator[tuple[str, ConfigurableTask, list]]:
+    """(key, task, lm-eval's requests, one per answer) of the documents with these keys."""
+    wanted = set(keys)
     for key, task, row in _rows(tasks):
         shots = task.config.num_fewshot
         if row == 0:
@@ -265,8 +267,9 @@ def _requests(tasks: Tasks, wanted: set[str]) -> Iterator[tuple[str, Configurabl
             )
             # the right answer, which is needed only after the model has read the document
             task.doc_to_target(doc)
-            metadata = (task.config.task, row, task.config.repeats)
-            requests = task.construct_requests(doc=doc, ctx=context, metadata=metadata)
+            requests = task.construct_requests(
+                doc=doc, ctx=context, metadata=(task.config.task, row, task.config.repeats)
+            )
         yield key, task, requests
 
 
@@ -305,35 +308,12 @@ class SharedPrefixLM(HFLM):
             add_special_tokens = True
         return super().tok_encode(string, add_special_tokens, **options)
 
-    @classmethod
-    def check(cls, tokenizer: PreTrainedTokenizerBase, context: str, continuation: str) -> None:
-        """Refuse an answer to a question that cannot be scored; no model is needed.
-
-        Raises:
-            InputError: the answer has no tokens, or the model has no embedding for one of the
-                tokens.
-        """
-        alone = cls.__new__(cls)
-        alone.tokenizer = tokenizer
-        alone.add_bos_token = None
-        alone.custom_prefix_token_id = None
-        before, after = alone._encode_pair(context, continuation)
-        if not after:
-            raise InputError(
-                f"the answer {continuation!r} adds no token to the question's; leave it out."
-            )
-        special_tokens.check_ids(
-            tokenizer, before + after, f"the answer {continuation!r} or its question"
-        )
-
     @torch.inference_mode()
-    def _loglikelihood_tokens(
-        self, requests: Sequence[tuple[tuple[str, str], list[int], list[int]]], **_
-    ) -> list[tuple[float, bool]]:
+    def _loglikelihood_tokens(self, requests: Sequence[tuple], **_) -> list[tuple[float, bool]]:
         """For each request (strings, context, continuation): (log-likelihood in nats, whether it is
         the greedy one)."""
         by_scale = defaultdict(lambda: defaultdict(list))
-        longest = defaultdict(int)
+        lengths = {}  # one of those of each scale
         for i, (strings, context, continuation) in enumerate(requests):
             if not 0 < len(continuation) <= self.max_length:
                 raise InputError(
@@ -345,10 +325,10 @@ class SharedPrefixLM(HFLM):
             kept = (context + continuation)[-(self.max_length + 1) :]
             scale = scale_for(self.model, len(kept) - 1)
             by_scale[scale][tuple(kept[: -len(continuation)])].append((i, continuation))
-            longest[scale] = max(longest[scale], len(kept) - 1)
+            lengths[scale] = len(kept) - 1
         answers = {}
         for scale, by_context in by_scale.items():
-            with at_length(self.model, longest[scale]):
+            with at_length(self.model, lengths[scale]):
                 answers |= self._answers(by_context)
         return [answers[i] for i in range(len(requests))]
 
@@ -357,18 +337,18 @@ class SharedPrefixLM(HFLM):
         one RoPE scale."""
         answers = {}
         shares = keeps_tokens(self.model)
-        # Full layers even for sliding-window attention, as only those can be cropped; the mask
-        # applies the window.
-        cache = DynamicCache()
-        held = tuple[int, ...]()
+        cache: Any = None
+        held: tuple[int, ...] = ()
         for context in sorted(by_context):  # neighbours share the longest prefixes
             # The last token's logits score the first of the answer, so it is read with them.
             stem = context[:-1] if shares else ()
             shared = shared_prefix(held, stem)
             if shared:
                 cache.crop(shared - len(held))
-            else:
-                cache = DynamicCache() if shares else None
+            elif shares:
+                # Full layers even for sliding-window attention, as only those can be cropped; the
+                # mask applies the window.
+                cache = DynamicCache()
             if shared < len(stem):
                 self.model(
                     self._tensor([stem[shared:]]),
@@ -404,12 +384,12 @@ class SharedPrefixLM(HFLM):
         branches = copy.deepcopy(cache)
         if branches is not None:
             branches.batch_repeat_interleave(len(batch))
-        how = {
-            "past_key_values": branches,
-            "use_cache": branches is not None,
-            "logits_to_keep": width,
-        }
-        logits = self.model(inputs, **how).logits
+        logits = self.model(
+            inputs,
+            past_key_values=branches,
+            use_cache=branches is not None,
+            logits_to_keep=width,
+        ).logits
         log_probs = torch.nn.functional.log_softmax(logits, dim=-1, dtype=self.softmax_dtype)
         scores = {}
         for (i, answer), scored in zip(batch, log_probs):  # scored: [width, vocabulary]
@@ -422,4 +402,4 @@ class SharedPrefixLM(HFLM):
         return scores
 
     def _tensor(self, tokens: Sequence) -> torch.Tensor:
-        return torch.tensor(tokens, dtype=torch.long, device=self.device)
+        return torch.tensor(tokens, device=self.device)

@@ -30,10 +30,9 @@ class Benchmark:
         folder: where lm-eval keeps that task.
         shots: the number of few-shot examples in the prompt.
         metric: lm-eval's name of the reported metric.
-        files: the local file of every split that is read; the last is scored, and one before it
-            gives the examples.
+        files: of every split that is read, the local file and that of the repository; the last is
+            scored, and one before it gives the examples.
         hub: the repository that lm-eval's task names.
-        hub_files: that repository's file for each split.
     """
 
     title: str
@@ -41,9 +40,8 @@ class Benchmark:
     folder: str
     shots: int
     metric: str
-    files: dict[str, str]
+    files: dict[str, tuple[str, str]]
     hub: str
-    hub_files: dict[str, str]
 
 
 TASKS: dict[str, Benchmark] = {
@@ -53,9 +51,13 @@ TASKS: dict[str, Benchmark] = {
         folder="truthfulqa",
         shots=0,  # six questions and answers are part of the task's own prompt
         metric="acc",  # the probability mass of the true answers (mc2)
-        files={"validation": "truthfulqa/multiple_choice/validation.parquet"},
+        files={
+            "validation": (
+                "truthfulqa/multiple_choice/validation.parquet",
+                "multiple_choice/validation-00000-of-00001.parquet",
+            )
+        },
         hub="truthfulqa/truthful_qa",
-        hub_files={"validation": "multiple_choice/validation-00000-of-00001.parquet"},
     ),
     "hellaswag": Benchmark(
         title="HellaSwag",
@@ -63,9 +65,13 @@ TASKS: dict[str, Benchmark] = {
         folder="hellaswag",
         shots=0,
         metric="acc_norm",
-        files={"validation": "hellaswag/validation.parquet"},
+        files={
+            "validation": (
+                "hellaswag/validation.parquet",
+                "data/validation-00000-of-00001.parquet",
+            )
+        },
         hub="Rowan/hellaswag",
-        hub_files={"validation": "data/validation-00000-of-00001.parquet"},
     ),
     "mmlu": Benchmark(
         title="MMLU",
@@ -73,14 +79,13 @@ TASKS: dict[str, Benchmark] = {
         folder="mmlu/default",
         shots=5,
         metric="acc",
-        files={"dev": "mmlu/dev.parquet", "test": "mmlu/test.parquet"},
-        hub="cais/mmlu",
         # lm-eval's 57 tasks read one folder per subject: about 500 requests, which the hub limits.
         # "all" has them all.
-        hub_files={
-            "dev": "all/dev-00000-of-00001.parquet",
-            "test": "all/test-00000-of-00001.parquet",
+        files={
+            "dev": ("mmlu/dev.parquet", "all/dev-00000-of-00001.parquet"),
+            "test": ("mmlu/test.parquet", "all/test-00000-of-00001.parquet"),
         },
+        hub="cais/mmlu",
     ),
     "arc_challenge": Benchmark(
         title="ARC-c",
@@ -88,12 +93,17 @@ TASKS: dict[str, Benchmark] = {
         folder="arc",
         shots=25,
         metric="acc_norm",
-        files={"train": "arc_challenge/train.parquet", "test": "arc_challenge/test.parquet"},
-        hub="allenai/ai2_arc",
-        hub_files={
-            "train": "ARC-Challenge/train-00000-of-00001.parquet",
-            "test": "ARC-Challenge/test-00000-of-00001.parquet",
+        files={
+            "train": (
+                "arc_challenge/train.parquet",
+                "ARC-Challenge/train-00000-of-00001.parquet",
+            ),
+            "test": (
+                "arc_challenge/test.parquet",
+                "ARC-Challenge/test-00000-of-00001.parquet",
+            ),
         },
+        hub="allenai/ai2_arc",
     ),
 }
 
@@ -107,14 +117,13 @@ def read(benchmark: Benchmark, data: Path | None) -> Tables:
     Raises:
         InputError: they cannot be read, or there are none to score.
     """
-    if data is None:
-        otherwise = "give a directory of local files"
-        paths = {
-            split: hub.download(benchmark.hub, file, otherwise)[0]
-            for split, file in benchmark.hub_files.items()
-        }
-    else:
-        paths = {split: data / file for split, file in benchmark.files.items()}
+    paths = {}
+    for split, (local, remote) in benchmark.files.items():
+        if data is None:
+            otherwise = "give a directory of local files"
+            paths[split] = hub.download(benchmark.hub, remote, otherwise)[0]
+        else:
+            paths[split] = data / local
     tables = {split: _read(path) for split, path in paths.items()}
     *_, scored = tables
     if not tables[scored].num_rows:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -103,22 +104,21 @@ class OpenLLM(Experiment):
             yield from open_llm.evaluate(model, self.model.tokenizer, tasks, keys)
 
     def summary(self, values: dict[str, dict]) -> dict:
-        rows = []
+        scores = {
+            task: [values[key]["score"] for key in keys]
+            for task, keys in self._by_task(values).items()
+        }
         # Each document's score, so that methods can be paired: they differ by less than documents
         # do.
-        by_document = {}
-        for task, keys in self._by_task(values).items():
-            scores = [values[key]["score"] for key in keys]
-            rows += [{"task": task, "score": score} for score in scores]
-            by_document[task] = [round(score, 4) for score in scores]
-        return {"tasks": open_llm.aggregate(rows), "by_document": by_document}
+        by_document = {task: [round(score, 4) for score in scores[task]] for task in scores}
+        return {"tasks": open_llm.aggregate(scores), "by_document": by_document}
 
     def _by_task(self, keys: Iterable[str]) -> dict[str, list[str]]:
-        """The keys of each task that has some, in the order of --tasks."""
-        by_task: dict[str, list[str]] = {task: [] for task in self.arguments.tasks}
+        """The keys of each task that has some, in the order of --tasks, as they come."""
+        by_task = defaultdict(list)
         for key in keys:
             by_task[key.split("/")[0]].append(key)
-        return {task: of_task for task, of_task in by_task.items() if of_task}
+        return by_task
 
     @functools.cached_property
     def _loaded(self) -> dict[str, open_llm.Tasks]:

@@ -35,7 +35,7 @@ EXAMPLES = ["virology"] * 5 + ["abstract_algebra"] * 5
 def write_benchmarks(directory):
     """The first rows of tiny's miniature benchmarks, in `directory`; returned."""
     for name, benchmark in TASKS.items():
-        for split, file in benchmark.files.items():
+        for split, (file, _) in benchmark.files.items():
             examples = split in ("train", "dev")
             rows = pyarrow.parquet.read_table(MINIATURES / file).to_pylist()
             rows = rows[: 30 if examples else SIZES[name]]
@@ -102,7 +102,7 @@ def test_scores_are_lm_evals_own_also_of_a_run_in_two(monkeypatch, data, model, 
         assert key.endswith(f"/{sample['doc_id']}")
         assert rows[key]["score"] == pytest.approx(sample[metric], abs=1e-5)
         assert rows[key]["tokens"] == len(sample["arguments"][0][0])  # a byte is a token
-    table = aggregate({"task": name, "key": key, **row} for key, row in rows.items())
+    table = aggregate({name: [row["score"] for row in rows.values()]})
     assert list(table) == [name]
     assert table[name]["mean"] == pytest.approx(100 * whole[f"{metric},none"], abs=1e-3)
     assert table[name]["n"] == SIZES[name]
@@ -168,11 +168,7 @@ def test_a_limit_samples_the_whole_benchmark(data):
 
 def test_aggregate_of_all_four_by_hand():
     scores = {"truthfulqa": [1, 0], "hellaswag": [1], "mmlu": [1], "arc_challenge": [0.5]}
-    table = aggregate(
-        {"task": name, "key": f"{name}/{i}", "score": score}
-        for name, values in scores.items()
-        for i, score in enumerate(values)
-    )
+    table = aggregate(scores)
     assert list(table) == [*TASKS, "average"]
     # Resampled, TruthfulQA is 0, 50 or 100; benchmarks weigh the same.
     assert table["truthfulqa"] == {"mean": 50, "low": 0, "high": 100, "n": 2}
@@ -210,7 +206,7 @@ def test_a_non_finite_score_names_its_document(data):
 )
 def test_damaged_data_is_named(tmp_path, name, split, change, message):
     directory = write_benchmarks(tmp_path)
-    file = directory / TASKS[name].files[split]
+    file = directory / TASKS[name].files[split][0]
     rows = pyarrow.parquet.read_table(file).to_pylist()
     file.unlink()
     table = pyarrow.Table.from_pylist(rows)
