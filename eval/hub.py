@@ -46,10 +46,7 @@ REVISIONS = {
 PATIENCE = 10  # seconds to wait for the hub's first answer
 _FAILURES = OSError, ValueError, RuntimeError, httpx.HTTPError  # what its client raises
 # the file to ask for; a gated model's config.json is gated
-_PROBE = {
-    "model": "config.json",
-    "dataset": "README.md",
-}
+_PROBE = {"model": "config.json", "dataset": "README.md"}
 
 
 @functools.cache
@@ -78,9 +75,8 @@ def reach(name: str, kind: str = "model") -> None:
     except HfHubHTTPError as error:
         if sentence := _refusal(error, name, kind):
             raise InputError(sentence) from error
-        constants.HF_HUB_OFFLINE = (
-            error.response.status_code == 429 or error.response.status_code >= 500
-        )
+        status = error.response.status_code
+        constants.HF_HUB_OFFLINE = status == 429 or status >= 500
     except (TimeoutError, httpx.RequestError):
         constants.HF_HUB_OFFLINE = True
 
@@ -107,15 +103,13 @@ def download(name: str, pattern: str, otherwise: str, dry_run: bool = False) -> 
         InputError: the dataset cannot be read, or has no such file.
     """
     found = snapshot(name, "dataset", otherwise, allow_patterns=pattern, dry_run=dry_run)
-    names = (
-        [file.filename for file in found] if isinstance(found, list) else Path(found).glob(pattern)
-    )
+    names = [file.filename for file in found] if dry_run else Path(found).glob(pattern)
     if not (matching := sorted(names)):
         raise InputError(f"{name} on the hub has no file {pattern}; {otherwise}.")
     return matching
 
 
-def snapshot(name: str, kind: str, otherwise: str, **how) -> str | list[Any]:
+def snapshot(name: str, kind: str, otherwise: str, **how) -> Any:
     """What ``snapshot_download`` returns for a repository at its pinned commit; InputError as
     :func:`download`."""
     reach(name, kind)

@@ -21,8 +21,6 @@ from core.errors import InputError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_EMBEDDINGS = "embeddings"  # an attribute of a tokenizer: for how many ids its model has embeddings
-
 
 def prepared(
     tokenizer: PreTrainedTokenizerBase, embeddings: int | None = None
@@ -35,17 +33,18 @@ def prepared(
     Raises:
         InputError: the tokenizer cannot be changed so.
     """
-    setattr(tokenizer, _EMBEDDINGS, embeddings)
+    tokenizer.embeddings = embeddings
     before, after = _added(tokenizer)
-    if after and tokenizer.is_fast:
+    if not after:
+        return tokenizer
+    if tokenizer.is_fast:
         names = tokenizer.convert_ids_to_tokens(before)
-        specials = list(zip(names, before, strict=True))
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-            single=[*names, "$A"], special_tokens=specials
+            single=[*names, "$A"], special_tokens=list(zip(names, before))
         )
-    elif after:
+    else:
         tokenizer.build_inputs_with_special_tokens = lambda ids, pair=None: [*before, *ids]
-    if after and _added(tokenizer) != (before, []):
+    if _added(tokenizer) != (before, []):
         last = tokenizer.decode(after)
         raise InputError(
             f"the tokenizer puts {last!r} after every text, so after every prompt; configure it "
@@ -81,13 +80,14 @@ def as_characters(
     Raises:
         InputError: the tokenizer reads one as a control token all the same.
     """
-    plain = {
-        "add_special_tokens": False,
-        "return_attention_mask": False,
-        "return_token_type_ids": False,
-        "verbose": False,
-    }
-    read = tokenizer(texts, split_special_tokens=True, **plain).input_ids
+    read = tokenizer(
+        texts,
+        split_special_tokens=True,
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    ).input_ids
     control = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     control.discard(tokenizer.unk_token_id)  # it stands for unknown characters
     for title, ids in zip(titles, read, strict=True):
@@ -106,7 +106,7 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str)
     Args:
         what: names the text that the ids are of.
     """
-    most = getattr(tokenizer, _EMBEDDINGS, None)
+    most = getattr(tokenizer, "embeddings", None)
     largest = max(ids, default=0)
     if most is not None and largest >= most:
         raise InputError(
@@ -120,7 +120,7 @@ def check_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], what: str)
 def _added(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """The ids that the tokenizer puts before and after a text by default."""
     text, whole = (
-        list(tokenizer("The 1", add_special_tokens=added).input_ids) for added in (False, True)
+        tokenizer("The 1", add_special_tokens=added).input_ids for added in (False, True)
     )
     for start in range(len(whole) - len(text) + 1 if text else 0):
         if whole[start : start + len(text)] == text:
