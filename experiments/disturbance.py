@@ -29,7 +29,6 @@ from core.geometry import RopeGeometry
 from core.setting import Setting
 from experiments import base_models
 from experiments.base_models import llama2
-from experiments.base_models.model import BaseModel
 from experiments.kit import command_line
 
 
@@ -92,14 +91,13 @@ def of_method(
         given = {"convention": convention.direction} | options
     scaling = rope.scale(geometry, method, factor, **given)
     of = functools.partial(_per_pair, geometry, round(geometry.context_length * factor), convention)
-    by_default = method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}
-    as_method = convention.precision == "float64" and convention.epsilon == EPSILON
-    if as_method or not by_default:
-        return Disturbance(of(scaling.inv_freq), 2 * int(scaling.interpolated.sum()))
-    interpolation = of(geometry.inv_freq / factor)
-    extrapolation = of(geometry.inv_freq)
-    chosen = select_interpolated(interpolation, extrapolation, **options)
-    return Disturbance(np.where(chosen, interpolation, extrapolation), 2 * int(chosen.sum()))
+    inv_freq = scaling.inv_freq
+    chosen = scaling.interpolated
+    if method == rope.PROPOSED and options.keys() <= {"threshold", "n_hat"}:
+        divided = geometry.inv_freq / factor
+        chosen = select_interpolated(of(divided), of(geometry.inv_freq), **options)
+        inv_freq = np.where(chosen, divided, geometry.inv_freq)
+    return Disturbance(of(inv_freq), 2 * int(chosen.sum()))
 
 
 def _per_pair(
@@ -108,21 +106,16 @@ def _per_pair(
     """The disturbance at `length` by these inverse frequencies, in nats [pairs]."""
     precision, direction, epsilon = convention
     trained = geometry.inv_freq
+    count = angle_distribution
     if precision == "float32":
         # The released code rounds θ first, and then divides it.
         with np.errstate(divide="ignore"):  # a frequency of 0 is θ divided by infinity
             divisors = (trained / inv_freq).astype(np.float32)
         trained = inv_freq_float32(geometry)
         inv_freq = trained / divisors
-    extended = _histogram(precision, tuple(inv_freq), length)
-    pretrained = _histogram(precision, tuple(trained), geometry.context_length)
-    return disturbance(extended, pretrained, direction, epsilon)
-
-
-@functools.cache  # several methods and both directions share histograms
-def _histogram(precision: str, inv_freq: tuple[float, ...], length: int) -> np.ndarray:
-    count = angle_distribution_float32 if precision == "float32" else angle_distribution
-    return count(np.array(inv_freq), length)
+        count = angle_distribution_float32
+    pretrained = count(trained, geometry.context_length)
+    return disturbance(count(inv_freq, length), pretrained, direction, epsilon)
 
 
 LEGEND = f"""
@@ -142,7 +135,11 @@ def main() -> None:
     parser.set_defaults(factor=None)
     arguments = parser.parse_args()
     command_line.check_method(arguments)
-    model = model_of(arguments.model)
+    model = base_models.MODELS.get(arguments.model)
+    if model is None:
+        from experiments.kit.model import resolve  # with torch, which base models do without
+
+        model = resolve(arguments.model).settings(2)
     geometry = model.geometry
     printed = published() if geometry == llama2.GEOMETRY else {}
     scaled = "" if geometry.frequencies is None else f" (scaled before by {geometry.rope_type})"
@@ -163,7 +160,7 @@ def main() -> None:
         for method, options in settings:
             name = Setting.make(method, options).typed
             counted = [
-                of_method(geometry, method, factor, options, columns[how]) for how in columns
+                of_method(geometry, method, factor, options, how) for how in columns.values()
             ]
             averages = [f"{each.average:8.2f}" for each in counted]
             paper = "" if options else printed.get((method, factor), "")
@@ -172,27 +169,16 @@ def main() -> None:
     print(*lines, LEGEND + (COMPARED if printed else ""), sep="\n")
 
 
-def model_of(name: str) -> BaseModel:
-    """A base model, or one's own as a model without settings; InputError if no method can extend
-    it."""
-    if name in base_models.MODELS:
-        return base_models.MODELS[name]
-    from experiments.kit.model import resolve  # with torch, which base models do without
-
-    return resolve(name).settings(2)
-
-
 def published() -> dict[tuple[str, float], float]:
     """The averaged disturbances of the paper's Table 3 in 10⁻³ nat, by method and factor; none
     where they were not installed."""
-    table = records.RESULTS / "paper" / "disturbance.csv"
+    table = records.RESULTS / "paper/disturbance.csv"
     if not table.is_file():
         return {}
-    with open(table, encoding="utf-8") as file:
-        return {
-            (row["method"], float(row["factor"])): float(row["disturbance_e3"])
-            for row in csv.DictReader(file)
-        }
+    return {
+        (row["method"], float(row["factor"])): float(row["disturbance_e3"])
+        for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+    }
 
 
 if __name__ == "__main__":
