@@ -13,38 +13,18 @@ quantised or not (--model FILE.gguf --output NEW.gguf). The model is loaded only
 checkpoint to copy, or if the method is learned. `hf upload NAME DIR` brings the result to the hub.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core import discovery, files, rope
 from core.angles import angle_distribution
-from core.discovery import later
 from core.disturbance import disturbance, strategy_disturbance
 from core.errors import InputError
 from core.rope import RopeGeometry, RopeScaling, scale
 from core.setting import Setting
 from experiments import base_models
 from experiments.kit import command_line
-
-if TYPE_CHECKING:
-    from core import extend as extension
-    from core.huggingface import card, configuration, embedding, rotation
-    from experiments.kit import loading
-    from experiments.kit import model as models
-else:
-    extension, card, configuration, embedding, rotation, loading, models = later(
-        "core.extend",
-        "core.huggingface.card",
-        "core.huggingface.configuration",
-        "core.huggingface.embedding",
-        "core.huggingface.rotation",
-        "experiments.kit.loading",
-        "experiments.kit.model",
-    )
 
 
 def main() -> None:
@@ -65,17 +45,21 @@ def main() -> None:
         written = extended_gguf(arguments, method, factor, **options)
         print(f"written: {written}\n{setting}")
         return
+
+    # with torch, which --help does without
+    from core import extend as extension
+    from core.huggingface import card, configuration, embedding, rotation
+    from experiments.kit import loading
+    from experiments.kit import model as models
+
     base = models.resolve(arguments.model)
     geometry = embedding.config_geometry(base.config)
     in_memory = base.source.gguf_file or rope.get(method).start
-    source = base.source.snapshot() if arguments.output and not in_memory else None
-    if source:
-        extension.check_checkpoint(source, arguments.output)
-    counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
-    scaling = scale(geometry, method, factor, **options)
-    if source:
+    if arguments.output and not in_memory:
+        source = base.source.snapshot()
         extension.extend_checkpoint(source, arguments.output, method, factor, **options)
-    elif arguments.output:
+    scaling = scale(geometry, method, factor, **options)
+    if arguments.output and in_memory:
         model = extension.extend(base.load(), method, factor, **options)
         extension.export(model, arguments.output, loading.stock_tokenizer(base.source))
     if arguments.output:
@@ -86,7 +70,8 @@ def main() -> None:
     if geometry.frequencies is not None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     print(setting)
-    print(decision_table(geometry, scaling, factor, **counted))
+    counted = options.get("intervals", 360), options.get("convention", "released")
+    print(decision_table(geometry, scaling, factor, *counted))
     if not (arguments.output or in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
@@ -115,8 +100,8 @@ def decision_table(
     geometry: RopeGeometry,
     scaling: RopeScaling,
     factor: float,
-    intervals: int = 360,
-    convention: str = "released",
+    intervals: int,
+    convention: str,
 ) -> str:
     """The per-pair decision and the averaged disturbance, as text for a terminal."""
     length = geometry.context_length
@@ -129,29 +114,29 @@ def decision_table(
         angle_distribution(geometry.inv_freq, length, intervals),
         convention,
     )
-    lines = [f"{'pair':>4}  {'wavelength':>12}  {'D_I':>10}  {'D_E':>10}  choice"]
     divisors = geometry.inv_freq / scaling.inv_freq
-    lines += [
-        f"{i:>4}  {geometry.wavelength[i]:>12,.1f}  {interpolation[i] * 1e3:>10.4f}  "
-        f"{extrapolation[i] * 1e3:>10.4f}  {_choice(divisors[i], factor)}"
-        for i in range(geometry.pairs)
+    choices = [_choice(divisor, factor) for divisor in divisors]
+    columns = zip(geometry.wavelength, 1e3 * interpolation, 1e3 * extrapolation, choices)
+    pairs = [
+        f"{i:>4}  {wavelength:>12,.1f}  {moved:>10.4f}  {kept:>10.4f}  {choice}"
+        for i, (wavelength, moved, kept, choice) in enumerate(columns)
     ]
-    lines.append(
-        "D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 nat."
-    )
-    count = 2 * int(np.sum(scaling.interpolated))
-    between = 2 * int(np.sum(~np.isclose(divisors, 1) & ~np.isclose(divisors, factor)))
+    count = 2 * scaling.interpolated.sum()
+    between = 2 * sum(choice not in ("keep", "interpolate") for choice in choices)
     others = f", {between} divided by other numbers" if between else ""
-    lines.append(
-        f"\ncontext {length:,} → {longer:,} tokens (s = {factor:g}), "
-        f"{count} of {geometry.head_dim} dimensions interpolated by s{others}"
+    return "\n".join(
+        [
+            f"{'pair':>4}  {'wavelength':>12}  {'D_I':>10}  {'D_E':>10}  choice",
+            *pairs,
+            "D_I, D_E: the disturbance of interpolating the pair by s, and of keeping it, in 10^-3 "
+            "nat.",
+            f"\ncontext {length:,} → {longer:,} tokens (s = {factor:g}), "
+            f"{count} of {geometry.head_dim} dimensions interpolated by s{others}",
+            f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "
+            f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: "
+            f"{1e3 * extrapolation.mean():.2f})",
+        ]
     )
-    lines.append(
-        f"averaged disturbance ({convention} convention, 10^-3 nat): {1e3 * result.mean():.2f} "
-        f"(interpolating all: {1e3 * interpolation.mean():.2f}, extrapolating all: "
-        f"{1e3 * extrapolation.mean():.2f})"
-    )
-    return "\n".join(lines)
 
 
 def _choice(divisor: float, factor: float) -> str:
