@@ -10,13 +10,15 @@ single blocks, but not durations and environment. The exit status is 1 if a diff
 tolerance.
 """
 
-import importlib
+import itertools
 import math
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import records
+from core import discovery
 from core.errors import InputError
 from experiments.kit import command_line
 
@@ -52,23 +54,24 @@ def main() -> None:
 
 def measured_anew() -> Path:
     """The folder of the records that are measured here."""
-    commands = [[records.program(name), *words] for name, *words in map(shlex.split, MEASURED)]
-    commands = [command for command in commands if importlib.util.find_spec(command[0])]
-    results = records.ROOT / "build" / "verify" / records.code_hash() / "results"
-    for program, *words in commands:
-        sys.argv = [program, *words, "--results", str(results)]
-        importlib.import_module(program).main()
+    results = records.ROOT / f"build/verify/{records.code_hash()}/results"
+    for line in MEASURED:
+        name, *words = shlex.split(line)
+        program = discovery.module(records.program(name))
+        if program:
+            sys.argv = [program.__name__, *words, "--results", str(results)]
+            program.main()
     return results
 
 
 def compare(measured: Path, results: Path, tolerance: float) -> int:
     """Print each record's largest difference from the one of the same name in `results`; how many
     differ."""
-    names = sorted(
+    names = [
         file.relative_to(measured)
-        for file in measured.rglob("*.json")
+        for file in sorted(measured.rglob("*.json"))
         if file.name != records.MODEL
-    )
+    ]
     known = [name for name in names if (results / name).exists()]
     if not known:
         raise InputError(
@@ -90,23 +93,23 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
     return differing
 
 
-def largest_difference(first: object, second: object) -> float:
+def largest_difference(first: Any, second: Any) -> float:
     """The largest absolute difference of corresponding numbers; infinite if the structure or a text
     differs."""
     if isinstance(first, dict) and isinstance(second, dict):
-        names = [name for name in first if name not in _NOT_COMPARED]
-        if set(names) != second.keys() - _NOT_COMPARED:
+        names = first.keys() - _NOT_COMPARED
+        if names != second.keys() - _NOT_COMPARED:
             return math.inf
-        return max((largest_difference(first[name], second[name]) for name in names), default=0.0)
-    if isinstance(first, list) and isinstance(second, list):
+        pairs = [(first[name], second[name]) for name in names]
+    elif isinstance(first, list) and isinstance(second, list):
         if len(first) != len(second):
             return math.inf
-        return max(map(largest_difference, first, second), default=0.0)
-    if all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in (first, second)
-    ):
+        pairs = [*zip(first, second)]
+    elif {type(first), type(second)} <= {int, float}:
         return abs(first - second)
-    return 0.0 if (type(first), first) == (type(second), second) else math.inf
+    else:
+        return 0.0 if (type(first), first) == (type(second), second) else math.inf
+    return max(itertools.starmap(largest_difference, pairs), default=0.0)
 
 
 if __name__ == "__main__":
