@@ -70,8 +70,8 @@ def main() -> None:
     if geometry.frequencies is not None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     print(setting)
-    counted = options.get("intervals", 360), options.get("convention", "released")
-    print(decision_table(geometry, scaling, factor, *counted))
+    convention = options.get("convention", "released")
+    print(decision_table(geometry, scaling, factor, options.get("intervals", 360), convention))
     if not (arguments.output or in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config

@@ -67,13 +67,12 @@ class Ruler(Generation):
     def _kept(self, task: str, length: int) -> list[dict]:
         """A task's samples at a length, kept on disk, because making 500 of them at 16k tokens
         takes minutes."""
-        count = self.arguments.samples
-        first = self.arguments.seed
+        given = self.arguments
         name = records.identity(
             task=task,
             length=length,
-            count=count,
-            seed=first,
+            count=given.samples,
+            seed=given.seed,
             tokenizer=self.model.identity["tokenizer"],
             code=records.code_hash(),
             **self.of_chat,
@@ -82,7 +81,8 @@ class Ruler(Generation):
         with files.lock(file, wait=True):  # of several processes, the first makes them
             if not file.is_file():
                 encode = functools.partial(self._encoded, task)
-                drawn = ruler.samples(task, length, self.model.tokenizer, count, first, encode)
+                tokenizer = self.model.tokenizer
+                drawn = ruler.samples(task, length, tokenizer, given.samples, given.seed, encode)
                 files.write_json(file, {"samples": drawn})
             return files.read_json(file, "remove it to make the samples again")["samples"]
 
