@@ -72,9 +72,9 @@ def _parse():
     )
     command_line.option(parser, "--tolerance", command_line.number, "NATS", tolerance)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
-    arguments, stated = parser.read()
+    arguments = parser.parse_args()
     command_line.check_method(arguments)
-    if "factor" in stated and not arguments.method:
+    if "factor" in parser.stated and not arguments.method:
         raise command_line.UsageError("--factor is of a --method; give that too, or neither.")
     return arguments
 

@@ -74,12 +74,11 @@ class Command:
         """What the command line gives. What it leaves open is as the model's suite has it, if the
         model can be extended; --help prints that, and ends."""
         parser = cls.parser()
-        arguments, stated = parser.read()
+        arguments = parser.parse_args()
         if arguments.help:
             if known := base_models.MODELS.get(arguments.model):
                 model = replace(known, factors=(arguments.factor,))
-                options = suite_options(parser, stated, cls.name, arguments.model, model)
-                parser.set_defaults(**options)
+                parser.set_defaults(**suite_options(parser, cls.name, arguments.model, model))
             parser.print_help()
             sys.exit(0)
         if "method" in arguments:
@@ -90,21 +89,21 @@ class Command:
         as_it_is = not getattr(arguments, "method", None)
         model = resolve(arguments.model, as_it_is, arguments.results)
         command = cls(arguments, model)
-        if "factor" in stated and model.extension and arguments.factor != command.factor:
+        if "factor" in parser.stated and model.extension and arguments.factor != command.factor:
             raise InputError(
                 f"{model.name} was extended by s = {command.factor:g}; leave out --factor, or give "
                 f"the model that it was made from."
             )
         if model.origin or model.extends:
             settings = model.settings(command.factor)
-            vars(arguments).update(suite_options(parser, stated, cls.name, model.folder, settings))
+            vars(arguments).update(suite_options(parser, cls.name, model.folder, settings))
         return command
 
     @classmethod
     def parser(cls) -> command_line.Parser:
         """The parser of the script's command line."""
-        text = sys.modules[cls.__module__].__doc__ or ""
         program = f"python -m {records.program(cls.name)}"
+        text = sys.modules[cls.__module__].__doc__
         parser = command_line.parser(text, prog=program, add_help=False)
         parser.add_argument("-h", "--help", action="store_true", help="show this text and end")
         base_models.add_argument(parser)
@@ -115,7 +114,7 @@ class Command:
     def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
         self.arguments = arguments
         self.model = model
-        self.results: Path = arguments.results or default_results(model)
+        self.results = arguments.results or default_results(model)
         if model.extension:
             self.factor = model.extension["factor"]
         else:
@@ -161,9 +160,11 @@ class Command:
 
     def check_place(self, name: str) -> None:
         """Refuse the project's own records for a run of this name that is none of its suite."""
-        if self.results.resolve() != records.RESULTS or not self.model.origin:
-            return  # a model of one's own is refused as such
-        if name not in suite.names(self.model.folder, self.model.origin):
+        if (
+            self.results.resolve() == records.RESULTS
+            and self.model.origin  # a model of one's own is refused as such
+            and name not in suite.names(self.model.folder, self.model.origin)
+        ):
             raise InputError(
                 f"{self.results} holds what the model's suite measures, alone, and {name} is no "
                 "part of it; give another --results, such as a copy of it."
@@ -248,24 +249,22 @@ def check_owner(results: Path, model: str) -> None:
 
 
 def suite_options(
-    parser: argparse.ArgumentParser, stated: dict, experiment: str, name: str, model: BaseModel
+    parser: command_line.Parser, experiment: str, name: str, model: BaseModel
 ) -> dict:
     """The options with which a model's suite calls an experiment, but for those that the command
     line states or decides.
 
     Args:
-        parser: the experiment's.
-        stated: the options that the command line states.
+        parser: the experiment's, which has read the command line.
         name: the model's.
         model: with the one scaling factor of the command line.
     """
-    decided = {"factor", "method", "fitting", *stated}
-    if "lengths" in stated:
+    decided = {"factor", "method", "fitting", *parser.stated}
+    if "lengths" in decided:
         decided |= OF_LENGTHS
     lists = {action.dest for action in parser._actions if action.nargs == "+"}
     options = {}
-    (factor,) = model.factors
-    for option, value in suites.defaults(name, model, experiment, factor).items():
+    for option, value in suites.defaults(name, model, experiment, *model.factors).items():
         if option in lists:
             value = list(value) if isinstance(value, tuple) else [value]
         if option not in decided:

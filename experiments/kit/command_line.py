@@ -26,30 +26,38 @@ class UsageError(InputError):
     """A command line with an unknown option, or with a value that an option cannot have."""
 
 
+_LEFT_OPEN = object()  # the value of an option that a command line does not state
+
+
 class _Given(argparse.Action):
     """An option with a value, which is given once, or with several, which go on where it is given
-    again."""
+    again; each of these counts once, and whole numbers are sorted."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        if self in parser.given:
+        before = getattr(namespace, self.dest)
+        if before is not _LEFT_OPEN:
             if self.nargs != "+":
                 raise argparse.ArgumentError(self, "it is given twice; give it once")
-            values = [*getattr(namespace, self.dest), *values]
-        parser.given.add(self)
+            values = [*before, *values]
+        if isinstance(values, list):
+            values = list(dict.fromkeys(values))
+            if all(isinstance(value, int) for value in values):
+                values.sort()
         setattr(namespace, self.dest, values)
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat.
 
-    Of an option with several values each counts once, and whole numbers are sorted. An option is
-    given once, or it goes on: see :class:`_Given`. A number such as -1e-3 is a value.
+    An option is given once, or it goes on: see :class:`_Given`. A number such as -1e-3 is a value.
+
+    Attributes:
+        stated: the values of those options that the last command line stated.
     """
 
     def __init__(self, *arguments, **options) -> None:
         super().__init__(*arguments, **options)
         self.register("action", None, _Given)
-        self.given: set[argparse.Action] = set()
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
     def error(self, message: str) -> None:
@@ -59,27 +67,18 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
     def parse_known_args(self, args=None, namespace=None):
-        words = sys.argv[1:] if args is None else args
-        self.given.clear()
-        found, others = super().parse_known_args([_hyphenated(word) for word in words], namespace)
-        for name, values in vars(found).items():
-            if isinstance(values, list):
-                once = list(dict.fromkeys(values))
-                numbers = all(isinstance(value, int) for value in once)
-                setattr(found, name, sorted(once) if numbers else once)
-        return found, others
-
-    def read(self) -> tuple[argparse.Namespace, dict]:
-        """The value of every option, and of those alone that the command line states."""
-        values = [action.dest for action in self._actions if action.default != argparse.SUPPRESS]
-        open_options = dict.fromkeys(values, _LEFT_OPEN)
-        found = vars(self.parse_args(namespace=argparse.Namespace(**open_options)))
-        stated = {name: value for name, value in found.items() if value is not _LEFT_OPEN}
-        defaults = {name: self.get_default(name) for name in open_options}
-        return argparse.Namespace(**defaults | stated), stated
-
-
-_LEFT_OPEN = object()
+        words = [_hyphenated(word) for word in (sys.argv[1:] if args is None else args)]
+        defaults = {
+            action.dest: action.default
+            for action in self._actions
+            if action.default != argparse.SUPPRESS
+        }
+        namespace = argparse.Namespace(**dict.fromkeys(defaults, _LEFT_OPEN))
+        found, others = super().parse_known_args(words, namespace)
+        self.stated = {
+            name: value for name, value in vars(found).items() if value is not _LEFT_OPEN
+        }
+        return argparse.Namespace(**defaults | self.stated), others
 
 
 def _hyphenated(word: str) -> str:
@@ -95,16 +94,14 @@ class Help(argparse.RawDescriptionHelpFormatter):
     None."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        unset = action.default is None or action.default is False
-        if unset or action.default == argparse.SUPPRESS:
+        default = action.default
+        if default is None or default is False or default == argparse.SUPPRESS:
             return action.help
-        shown = (
-            " ".join(map(str, action.default))
-            if isinstance(action.default, list)
-            else action.default
-        )
         text = re.sub(r" \(default.*\)$", "", action.help)
-        return text if shown is True else f"{text} (default {shown})".replace("%", "%%")
+        if default is True:
+            return text
+        shown = " ".join(map(str, default)) if isinstance(default, list) else default
+        return f"{text} (default {shown})".replace("%", "%%")
 
 
 def option(
@@ -143,7 +140,7 @@ def number(text: str) -> float:
     """A finite number above 0."""
     with contextlib.suppress(ValueError):
         value = float(text)
-        if math.isfinite(value) and value > 0:
+        if 0 < value < math.inf:
             return value
     raise argparse.ArgumentTypeError(f"{text!r} is not a finite number above 0")
 
@@ -158,9 +155,10 @@ def factor(text: str) -> float:
 def count(text: str, least: int = 1, most: int = _MOST) -> int:
     """A whole number of at least 1."""
     value = int(text)
-    if not least <= value <= most:
-        limit = f"less than {least}" if value < least else f"more than {most}"
-        raise argparse.ArgumentTypeError(f"{value} is {limit}")
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+    if value > most:
+        raise argparse.ArgumentTypeError(f"{value} is more than {most}")
     return value
 
 
@@ -200,11 +198,12 @@ def path(text: str) -> Path:
 
 def directory(text: str) -> Path:
     """A directory to write to; refused, before any work, if it cannot be written to."""
+    place = path(text)
     try:
-        files.check_writable(path(text))
+        files.check_writable(place)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return path(text)
+    return place
 
 
 def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None:
@@ -218,12 +217,7 @@ def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
     names = ", ".join(rope.METHODS)
     if several:
-        to.add_argument(
-            "--method",
-            nargs="+",
-            metavar="NAME",
-            help=f"one or more of {names} (default: {several})",
-        )
+        list_option(to, "--method", str, "NAME", f"one or more of {names} (default: {several})")
     else:
         to.add_argument("--method", required=True, metavar="NAME", help=f"one of {names}")
     add_factor_argument(to)
@@ -238,12 +232,10 @@ def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None
     for name, option in of_methods.items():
         flag = _flag(name)
         explained.append(f"{flag}\n{textwrap.indent(_explanation(option), '    ')}")
-        how: dict = {"default": None, "help": argparse.SUPPRESS}
-        if option["type"] is bool:
-            group.add_argument(flag, action="store_true", **how)
-        else:
-            several = "+" if option["several"] else None
-            group.add_argument(flag, type=option["type"], nargs=several, **how)
+        how: dict = {"action": "store_true"}
+        if option["type"] is not bool:
+            how = {"type": option["type"], "nargs": "+" if option["several"] else None}
+        group.add_argument(flag, default=None, help=argparse.SUPPRESS, **how)
     to.add_argument(
         "--help-methods",
         action="version",
@@ -281,8 +273,12 @@ def on_or_off(to: argparse._ActionsContainer, name: str, on: str, off: str) -> N
 
 def add_dtype_argument(to: argparse.ArgumentParser) -> None:
     """Add --dtype; if it is not given, `Model.chosen_dtype` decides."""
-    text = "dtype of the model (default float32; on a GPU the half precision that the model states)"
-    to.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help=text)
+    to.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        help="dtype of the model (default float32; on a GPU the half precision that the model "
+        "states)",
+    )
 
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:
@@ -300,11 +296,8 @@ def add_records_arguments(to: argparse.ArgumentParser) -> None:
 
 def given_options(arguments: argparse.Namespace) -> dict:
     """The methods' options that the command line gives."""
-    return {
-        name: value
-        for name in rope.all_options()
-        if (value := getattr(arguments, name)) is not None
-    }
+    values = {name: getattr(arguments, name) for name in rope.all_options()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def check_method(arguments: argparse.Namespace) -> None:
@@ -320,13 +313,13 @@ def chosen_methods(arguments: argparse.Namespace) -> list[tuple[str, dict]]:
 
     An option that none of them takes goes to all of them, so that it is refused.
     """
+    given = given_options(arguments)
     taken = {name for method in arguments.method for name in rope.method_options(method)}
     chosen = []
     for method in arguments.method:
         of_others = taken - rope.method_options(method).keys()
-        options = rope.changed_options(method, given_options(arguments))
-        own = {name: options[name] for name in options if name not in of_others}
-        chosen.append((method, own))
+        own = {name: given[name] for name in given if name not in of_others}
+        chosen.append((method, rope.changed_options(method, own)))
     return chosen
 
 
@@ -343,8 +336,8 @@ def rows(scores: object, *label: str) -> Iterator[tuple[str, str, str, str]]:
         return
     label += tuple(f"{name} {scores[name]}" for name in _SCORED_AT if name in scores)
     if {"mean", "low", "high"} <= scores.keys():
-        width = scores["high"] - scores["low"]  # of one sample it is none
-        interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]" if width else ""
+        of_several = scores["low"] < scores["high"]
+        interval = f"[{scores['low']:.4g}, {scores['high']:.4g}]" if of_several else ""
         yield " ".join(label), f"{scores['mean']:.4g}", interval, f"n = {scores.get('n', '?')}"
     else:
         for name, inner in scores.items():
