@@ -20,19 +20,18 @@ out and named.
 
 import argparse
 import ctypes
-import glob
+import functools
 import importlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from types import ModuleType
 
 from tqdm import tqdm
 
@@ -48,6 +47,7 @@ from experiments.suites.suite import Chain, Suite, chains_of
 
 SKIPPED_COMMAND = f"{SKIPPED}the command "
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
+_PAUSE = 0.1  # seconds until running chains are looked at again
 
 
 def main(description: str = __doc__, part: str | None = None) -> None:
@@ -59,7 +59,10 @@ def main(description: str = __doc__, part: str | None = None) -> None:
     """
     script = f"experiments.{part or 'rerun'}"
     arguments = _parse(description, script)
-    suite, modules = _suite(arguments)
+    suite = _suite(arguments)
+    modules = suites.find(suites.OWN if suite.own_checkpoint else suite.name)
+    if not modules:
+        raise InputError(f"{suite.name!r} has no suite; run its experiments one by one.")
     chains = dict(enumerate(chains_of(modules, suite, part)))
     if arguments.chain is not None:
         if arguments.chain not in chains:
@@ -79,31 +82,37 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         check_owner(suite.results, suite.name)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
     if arguments.chain is None:
-        _measure_all(chains, suite, [script, *sys.argv[1:]], at_once(arguments.workers))
+        _measure_all(chains, suite, [script, *sys.argv[1:]], arguments.workers)
     else:
         _measure_one(chains[arguments.chain], suite)
 
 
 def _measure_all(
-    chains: Mapping[int, Chain], suite: Suite, command: list[str], workers: int
+    chains: Mapping[int, Chain], suite: Suite, command: list[str], workers: int | None
 ) -> None:
-    """Measure the chains in processes of their own; print what was skipped."""
+    """Measure the chains in processes of their own; print what was skipped.
+
+    Args:
+        workers: how many run side by side; by default one for each core, or one if there are GPUs.
+    """
+    import torch
+
+    if not workers:
+        workers = 1 if torch.cuda.is_available() else len(os.sched_getaffinity(0))
     logs = suite.output / "logs"
     with files.lock(suite.output):
         print(f"{estimate(chains.values(), suite, workers)}; logs in {logs}", flush=True)
         skipped = run(chains, command, logs, workers)
     for line in dict.fromkeys(skipped):
         print(line)
-    measured = [
-        file for file in (suite.results / suite.name).rglob("*.json") if file.name != records.MODEL
-    ]
-    if suite.own_checkpoint and not measured:
+    measured = (suite.results / suite.name).glob("*/**/*.json")  # model.json lies above them
+    if suite.own_checkpoint and not any(measured):
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
     print(f"records in {suite.results}")
     if "MAKELEVEL" not in os.environ:  # `make rerun` renders them itself
-        folder = shlex.quote(str(suite.results))
         print("render them with")
-        print(f"make tables figures pages MODEL={shlex.quote(suite.name)} RESULTS={folder}")
+        model, folder = map(shlex.quote, (suite.name, str(suite.results)))
+        print(f"make tables figures pages MODEL={model} RESULTS={folder}")
     if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
         sys.exit(1)
 
@@ -132,8 +141,13 @@ def _measure_one(chain: Chain, suite: Suite) -> None:
 def _parse(description: str, script: str) -> argparse.Namespace:
     parser = command_line.parser(description, prog=f"python -m {script}")
     base_models.add_argument(parser)
-    factors = "scaling factors s for a model of your own (default 2)"
-    list_option(parser, "--factor", command_line.factor, "S", factors)
+    list_option(
+        parser,
+        "--factor",
+        command_line.factor,
+        "S",
+        "scaling factors s for a model of your own (default 2)",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="one seed and few samples; long steps are left out"
     )
@@ -141,46 +155,75 @@ def _parse(description: str, script: str) -> argparse.Namespace:
     parser.add_argument(
         "--list", action="store_true", help="print the commands, chain by chain, and run nothing"
     )
-    number = "only this chain, by its number in --list, as a task of a cluster runs it"
-    option(parser, "--chain", command_line.none_or_more, "N", number)
+    option(
+        parser,
+        "--chain",
+        command_line.none_or_more,
+        "N",
+        "only this chain, by its number in --list, as a task of a cluster runs it",
+    )
     data = parser.add_argument_group("data")
-    own = "score the .txt and .parquet files in DIR, or texts of packages (default: the suite's)"
-    option(data, "--texts", texts.source, "DIR|KIND:N", own)
+    option(
+        data,
+        "--texts",
+        texts.source,
+        "DIR|KIND:N",
+        "score the .txt and .parquet files in DIR, or texts of packages (default: the suite's)",
+    )
     texts.add_books_of(data)
-    items = (
+    option(
+        data,
+        "--benchmarks",
+        existing_directory,
+        "DIR",
         "benchmark files in DIR/open_llm (parquet) and DIR/longbench_e (JSONL), as for those "
         "experiments "
-        "(default: the hub's; for a model of your own, these benchmarks are left out)"
+        "(default: the hub's; for a model of your own, these benchmarks are left out)",
     )
-    option(data, "--benchmarks", existing_directory, "DIR", items)
-    corpus = "fine-tune on the .txt or .parquet files in DIR (default: the model's data)"
-    option(data, "--corpus", _corpus, "DIR", corpus)
+    option(
+        data,
+        "--corpus",
+        _corpus,
+        "DIR",
+        "fine-tune on the .txt or .parquet files in DIR (default: the model's data)",
+    )
     where = parser.add_argument_group("where and how")
-    output = (
+    option(
+        where,
+        "--output",
+        command_line.directory,
+        "DIR",
         "OUTPUT (default build/rerun/MODEL, for a model of your own build/own; with --quick "
-        "…-quick)"
+        "…-quick)",
     )
-    option(where, "--output", command_line.directory, "DIR", output)
-    results = "where records go (default OUTPUT/results)"
-    option(where, "--results", command_line.directory, "DIR", results)
-    replace = "measure all of it again, from the beginning, and replace the records"
-    where.add_argument("--replace", action="store_true", help=replace)
-    workers = "chains at a time (default: one per core; one with GPUs)"
-    option(where, "--workers", command_line.count, "N", workers)
+    option(
+        where,
+        "--results",
+        command_line.directory,
+        "DIR",
+        "where records go (default OUTPUT/results)",
+    )
+    where.add_argument(
+        "--replace",
+        action="store_true",
+        help="measure all of it again, from the beginning, and replace the records",
+    )
+    option(
+        where,
+        "--workers",
+        command_line.count,
+        "N",
+        "chains at a time (default: one per core; one with GPUs)",
+    )
     return parser.parse_args()
 
 
-def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
-    """The base model with the command line's options, and the modules of its suite; InputError for
-    bad input."""
+def _suite(arguments: argparse.Namespace) -> Suite:
+    """The base model, or one's own, with the command line's options; InputError for bad input."""
     name = arguments.model
     own = None
-    if name in base_models.MODELS:
-        model = base_models.MODELS[name]
-        modules = suites.find(name)
+    if model := base_models.MODELS.get(name):
         folder = f"rerun/{name}"
-        if not modules:
-            raise InputError(f"{name!r} has no suite; run its experiments one by one.")
         if arguments.factor:
             raise InputError(
                 "a base model's suite decides its factors; give --factor for a model of your own "
@@ -189,7 +232,6 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
     else:
         own = str(Path(name).absolute()) if name and Path(name).is_dir() else name
         name, model = _own(own, arguments.factor or [2])
-        modules = suites.find(suites.OWN)
         folder = "own"
     if arguments.quick:
         folder += "-quick"
@@ -201,8 +243,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
             "whose parent's name ends in -quick, such as build/mine-quick/results; give another "
             "--results."
         )
-    methods = arguments.methods and [rope.get(method).name for method in arguments.methods]
-    suite = Suite(
+    for method in arguments.methods or ():
+        rope.get(method)  # refuses a name that is none
+    return Suite(
         name,
         model,
         output=output.absolute(),
@@ -210,10 +253,9 @@ def _suite(arguments: argparse.Namespace) -> tuple[Suite, list[ModuleType]]:
         quick=arguments.quick,
         own_checkpoint=own,
         given=_given(arguments),
-        methods=methods,
+        methods=arguments.methods,
         replace=arguments.replace,
     )
-    return suite, modules
 
 
 def _given(arguments: argparse.Namespace) -> dict:
@@ -224,8 +266,7 @@ def _given(arguments: argparse.Namespace) -> dict:
         found = texts.in_folder(arguments.texts.absolute())
         given["texts"] = found[:1] if few else found
     elif arguments.texts:
-        kind, _ = texts.packaged(arguments.texts)
-        given["texts"] = f"{kind}:1" if few else arguments.texts
+        given["texts"] = re.sub(":.*", ":1", arguments.texts) if few else arguments.texts
     if arguments.books_of:
         given["books_of"] = arguments.books_of.absolute()
     if arguments.benchmarks:
@@ -280,46 +321,32 @@ def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
 
 
 def _seconds(chain: Chain, suite: Suite) -> float | None:
-    """How long a chain took for the committed records; None if one is missing."""
-    seconds = 0.0
-    for module, *_ in chain.commands:
-        record = _committed(chain, module.rpartition(".")[2], suite)
-        if record is None:
-            return None
-        seconds += record["environment"]["seconds"]
-    return seconds
-
-
-def _committed(chain: Chain, experiment: str, suite: Suite) -> dict | None:
-    """The committed record of what a chain asks of an experiment, with the sizes of the suite."""
-    asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
-    asked = json.loads(json.dumps(asked, default=str))  # as a record states them
-    folder = records.folder(records.RESULTS, suite.name, experiment)
+    """How long a chain took for the committed records of the suite's sizes; None if one is
+    missing."""
     known = chain.name
     for method, _ in suite.new:
         known = known.replace(f"{method}_", f"{rope.BASELINE}_", 1)
-    for file in folder.glob(f"{glob.escape(known)}*.json"):
-        record = records.read(file)
-        # what is measured states the fine-tune as its training, a fine-tune by its file's name
-        run = record["run"]
-        name = records.run_of(run) if "method" in run else None
-        as_asked = all(run.get(option, value) == value for option, value in asked.items())
-        if as_asked and known in (name, file.stem):
-            return record
-    return None
+    seconds = 0.0
+    for module, *_ in chain.commands:
+        experiment = module.rpartition(".")[2]
+        asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
+        asked = json.loads(json.dumps(asked, default=str))  # as a record states them
+        for file in records.folder(records.RESULTS, suite.name, experiment).glob(f"{known}*.json"):
+            record = records.read(file)
+            run = record["run"]
+            as_asked = all(run.get(option, value) == value for option, value in asked.items())
+            # what is measured states the fine-tune as its training, a fine-tune by its file's name
+            if as_asked and known in (records.run_of(run), file.stem):
+                seconds += record["environment"]["seconds"]
+                break
+        else:
+            return None
+    return seconds
 
 
 # How chains run: side by side on a CPU; on GPUs one after the other, each command on all of them. A
 # chain is a process, which imports the libraries once: the same command line again, with --chain
 # and its number. So it is as a task of a cluster, too.
-
-
-def at_once(workers: int | None) -> int:
-    """How many chains run side by side: `workers`, or one for each core, or one if there are
-    GPUs."""
-    import torch
-
-    return workers or (1 if torch.cuda.is_available() else len(os.sched_getaffinity(0)))
 
 
 def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers: int) -> list[str]:
@@ -342,75 +369,61 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
         InputError: a chain failed; the running ones are stopped.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    first: dict[int, str] = {}
-    last: dict[int, str] = {}
-    for number, chain in chains.items():
-        names = last if chain.needs else first
-        names[number] = chain.name
-    with tqdm(total=len(chains), unit="chain", smoothing=0) as bar:
-        skipped = _side_by_side(first, command, logs=logs, workers=workers, bar=bar)
-        return skipped + _side_by_side(last, command, logs=logs, workers=1, bar=bar)
+    log_of = {number: logs / f"{chain.name}.log" for number, chain in chains.items()}
+    ended = {number for number in chains if log_of[number].with_suffix(".ended").exists()}
+    workers = min(workers, sum(not chain.needs for chain in chains.values()))
+    # a rerun that is killed leaves no process behind: 1 is PR_SET_PDEATHSIG
+    end_with_parent = functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM)
+    running = {}
+    skipped = []
 
-
-def _side_by_side(
-    names: Mapping[int, str], command: Sequence[str], logs: Path, workers: int, bar: tqdm
-) -> list[str]:
-    """Run the chains of these names, `workers` at a time: see :func:`run`."""
-    workers = max(min(workers, len(names)), 1)
-    threads = max(len(os.sched_getaffinity(0)) // workers, 1)
-    path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
-    environment = {
-        "PYTHONPATH": path,
-        "OMP_NUM_THREADS": str(threads),
-        "TOKENIZERS_PARALLELISM": "false",
-    }
-    running: list[subprocess.Popen] = []
-    stopped = threading.Event()
-
-    def ended(number: int) -> Path:
-        return logs / f"{names[number]}.ended"
-
-    def one(number: int) -> list[str]:
-        if stopped.is_set():
-            return []
-        name = names[number]
-        log = logs / f"{name}.log"
-        with open(log, "ab") as out:
-            begin = out.tell()
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command, "--chain", str(number)],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                env=os.environ | environment,
-                preexec_fn=_end_with_parent,
-            )
-            running.append(process)
-            if stopped.is_set():
-                process.terminate()
-            process.wait()
-        output = log.read_bytes()[begin:].decode(errors="replace").splitlines()
-        last = next((line for line in reversed(output) if line.strip()), "no output")
-        some_skipped = process.returncode == 1 and last.startswith(SKIPPED_COMMAND)
-        if process.returncode and not some_skipped:
-            stopped.set()
-            raise InputError(f"{name} failed ({last.removeprefix('error: ')}); see {log}.")
-        ended(number).touch()
-        return [line for line in output if line.startswith(SKIPPED)]
-
-    skipped: list[str] = []
-    order = sorted(names, key=lambda number: ended(number).exists())
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(one, number) for number in order]
-        try:
-            for future in as_completed(futures):
-                skipped += future.result()
+    def wait() -> None:
+        time.sleep(_PAUSE)
+        for process in list(running):
+            if process.poll() is not None:
+                skipped.extend(_skipped(*running.pop(process), process.returncode))
                 bar.update()
-        finally:
-            stopped.set()
-            for process in running:
-                process.terminate()
+
+    try:
+        with tqdm(total=len(chains), unit="chain", smoothing=0) as bar:
+            for number in sorted(
+                chains, key=lambda number: (bool(chains[number].needs), number in ended)
+            ):
+                side_by_side = 1 if chains[number].needs else workers
+                while len(running) >= side_by_side:
+                    wait()
+                threads = max(len(os.sched_getaffinity(0)) // side_by_side, 1)
+                limits = {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+                with open(log_of[number], "ab") as log:
+                    begin = log.tell()
+                    process = subprocess.Popen(
+                        [sys.executable, "-m", *command, "--chain", str(number)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        env=os.environ | limits,
+                        preexec_fn=end_with_parent,
+                    )
+                running[process] = log_of[number], begin
+            while running:
+                wait()
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
     return skipped
+
+
+def _skipped(log: Path, begin: int, status: int) -> list[str]:
+    """What a chain that ended has skipped, by what it wrote to its log; InputError if it failed."""
+    lines = log.read_bytes()[begin:].decode(errors="replace").splitlines()
+    said = ["no output", *filter(str.strip, lines)]
+    some_skipped = status == 1 and said[-1].startswith(SKIPPED_COMMAND)
+    if status and not some_skipped:
+        raise InputError(f"{log.stem} failed ({said[-1].removeprefix('error: ')}); see {log}.")
+    log.with_suffix(".ended").touch()
+    return [line for line in said if line.startswith(SKIPPED)]
 
 
 def measure(chain: Chain, lenient: bool = False) -> list[str]:
@@ -429,12 +442,10 @@ def measure(chain: Chain, lenient: bool = False) -> list[str]:
     for module, *arguments in chain.commands:
         try:
             if torch.cuda.device_count() > 1:
-                if status := processes.on_all_gpus(module, arguments):
-                    sys.exit(status)
-                continue
+                sys.exit(processes.on_all_gpus(module, arguments))
             sys.argv = [module, *arguments]
             importlib.import_module(module).main()
-        except SystemExit as end:
+        except SystemExit as end:  # with 0, what comes next is measured
             if end.code:
                 raise
         except (InputError, NonFiniteError) as error:
@@ -442,11 +453,6 @@ def measure(chain: Chain, lenient: bool = False) -> list[str]:
                 raise
             skipped.append(f"{SKIPPED_COMMAND}{module.removeprefix('experiments.')}: {error}")
     return skipped
-
-
-def _end_with_parent() -> None:
-    """In a chain's process: a rerun that is killed leaves none behind."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":
