@@ -55,7 +55,7 @@ class Book:
     def sha256(self) -> str:
         """The SHA-256 of the text in UTF-8, the same with Windows' line endings and byte-order mark
         as without."""
-        lines = self.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        lines = re.sub("\r\n?", "\n", self.text.removeprefix("\ufeff"))
         return hashlib.sha256(lines.encode()).hexdigest()
 
 
@@ -99,26 +99,38 @@ _PART = re.compile(r"^(?:BOOK [A-Z]+|FIRST EPILOGUE|SECOND EPILOGUE)(?::.*)?$", 
 
 def add_arguments(to: argparse._ActionsContainer, verb: str = "score") -> None:
     """Add --texts, --books-of and --bos."""
-    own = (
+    command_line.list_option(
+        to,
+        "--texts",
+        source,
+        "PATH|KIND:N",
         f"{verb} these .txt or .parquet files, or those in these folders; or, of packages, the "
         f"first books (up to packaged:{AVAILABLE}), parts of War and Peace (up to parts:{PARTS}) "
-        f"or long texts of Shakespeare (up to plays:{PLAYS}) (default {DEFAULT})"
+        f"or long texts of Shakespeare (up to plays:{PLAYS}) (default {DEFAULT})",
     )
-    command_line.list_option(to, "--texts", source, "PATH|KIND:N", own)
     add_books_of(to)
     add_bos_argument(to)
 
 
 def add_books_of(to: argparse._ActionsContainer) -> None:
     """Add --books-of."""
-    text = "of --texts, those that this record of losses or keys is of, found by their content"
-    command_line.option(to, "--books-of", command_line.path, "RECORD", text)
+    command_line.option(
+        to,
+        "--books-of",
+        command_line.path,
+        "RECORD",
+        "of --texts, those that this record of losses or keys is of, found by their content",
+    )
 
 
 def add_bos_argument(to: argparse._ActionsContainer, where: str = "each window") -> None:
     """Add --bos and --no-bos."""
-    text = f"begin {where} with BOS (default: what the tokenizer does before a text)"
-    command_line.on_or_off(to, "bos", text, f"begin {where} with the text itself")
+    command_line.on_or_off(
+        to,
+        "bos",
+        f"begin {where} with BOS (default: what the tokenizer does before a text)",
+        f"begin {where} with the text itself",
+    )
 
 
 def bos_for_record(bos: Sequence[int]) -> dict[str, bool]:
@@ -140,7 +152,7 @@ def chosen(arguments: argparse.Namespace) -> list[Book]:
 
 def source(text: str) -> Path | str:
     """What --texts names: a path, or texts of packages by a name such as "plays:39"."""
-    kind, colon, _ = text.partition(":")
+    kind, colon, count = text.partition(":")
     there = os.path.exists(text)
     if not colon or os.sep in text or (there and kind not in _KINDS):
         return command_line.path(text)
@@ -149,32 +161,23 @@ def source(text: str) -> Path | str:
             f"{text!r} names a file here and texts of a package; give ./{text} for the file, or "
             "rename it"
         )
-    try:
-        packaged(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def packaged(name: str) -> tuple[str, int]:
-    """The kind and the number of texts that a name such as "plays:39" asks for.
-
-    Raises:
-        InputError: there is no such kind, or there are not so many.
-    """
-    kind, _, count = name.partition(":")
     if kind not in _KINDS:
         known = ", ".join(f"{each}:{most}" for each, most in _KINDS.items())
-        raise InputError(
-            f"{name!r} is no file, and of packages there are {known}; give one of these."
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no file, and of packages there are {known}; give one of these"
         )
     if count not in map(str, range(1, _KINDS[kind] + 1)):
-        raise InputError(f"{name!r} names no texts; give {kind}:1 to {kind}:{_KINDS[kind]}.")
-    return kind, int(count)
+        raise argparse.ArgumentTypeError(
+            f"{text!r} names no texts; give {kind}:1 to {kind}:{_KINDS[kind]}"
+        )
+    return text
 
 
 def named(given: Sequence[Path | str]) -> list[Book]:
     """The texts of files and folders, or those of packages that one name stands for.
+
+    Args:
+        given: what :func:`source` makes of words.
 
     Raises:
         InputError: there is such a name and more, or a text cannot be read.
@@ -186,8 +189,8 @@ def named(given: Sequence[Path | str]) -> list[Book]:
         raise InputError(
             f"{names[0]!r} is given beside other texts; give it alone, or leave it out."
         )
-    kind, count = packaged(names[0])
-    return {"packaged": books, "parts": parts, "plays": plays}[kind](count)
+    kind, count = names[0].split(":")
+    return {"packaged": books, "parts": parts, "plays": plays}[kind](int(count))
 
 
 def scored(experiment) -> list[Book]:
@@ -198,54 +201,57 @@ def scored(experiment) -> list[Book]:
     """
     books = chosen(experiment.arguments)
     model = experiment.model
-    learned = {}
-    if model.training:
-        learned[model.name] = model.training
+    learned = {model.name: model.training}
     for method, options in [] if model.extension else experiment.comparison():
         for path in rope.named_files(method, options).values() if method else ():
-            if path.is_dir() or path.suffix == ".safetensors":  # of a fine-tune
-                facts = trained.read(path if path.is_dir() else path.parent)
-            else:
-                remedy = "give a file that is whole"
-                facts = read_json(path, remedy, (dict, list))
-                if isinstance(facts, dict):
-                    check(facts, _LEARNED, str(path), remedy)
-            if isinstance(facts, dict):
-                learned[str(path)] = facts
+            learned[path] = _learned(path)
     known = hashes(books)
     for name, facts in learned.items():
-        for book in facts.get("data_facts", {}).get("books", ()):
+        for book in (facts or {}).get("data_facts", {}).get("books", ()):
             if book["sha256"] in known:
                 raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
     return books
+
+
+def _learned(path: Path) -> dict | None:
+    """What a file of a method, or the fine-tune that it lies in, says of how it was learned; None
+    if it says nothing."""
+    if path.is_dir():
+        return trained.read(path)
+    if path.suffix == ".safetensors":
+        return trained.read(path.parent)
+    remedy = "give a file that is whole"
+    facts = read_json(path, remedy, (dict, list))
+    if isinstance(facts, list):
+        return None
+    check(facts, _LEARNED, str(path), remedy)
+    return facts
 
 
 def parts(count: int) -> list[Book]:
     """The first `count` parts of the first packaged book, from one of its own headings to the next;
     InputError if the package is missing."""
     (book,) = books(1)
-    texts = [text.strip() for text in _PART.split(book.text)]
     return [
-        Book(f"{book.title}, part {i}", text, book.sha256)
-        for i, text in enumerate(texts[:count], 1)
+        Book(f"{book.title}, part {number}", text.strip(), book.sha256)
+        for number, text in enumerate(_PART.split(book.text)[:count], 1)
     ]
 
 
 def books(count: int) -> list[Book]:
     """The first `count` packaged books; InputError if the package is missing."""
     corpus = (_package("autocomplete") / "big.txt").read_text(encoding="utf-8")
-    starts = [(title, corpus.index(first), last) for title, first, last in _BOOKS[:count]]
     return [
-        Book(title, corpus[start : corpus.index(last, start)].rstrip())
-        for title, start, last in starts
+        Book(title, first + corpus.partition(first)[2].partition(last)[0].rstrip())
+        for title, first, last in _BOOKS[:count]
     ]
 
 
 def plays(count: int) -> list[Book]:
     """The first `count` of Shakespeare's texts of 80 kB and more, by their titles; InputError if
     the package is missing."""
-    listed = sorted((_package("shksprdata", "shakespeare") / "texts").glob("*_gut.txt"))
-    long = [file for file in listed if file.stat().st_size >= 80_000]
+    listed = (_package("shksprdata", "shakespeare") / "texts").glob("*_gut.txt")
+    long = sorted(file for file in listed if file.stat().st_size >= 80_000)
     return [
         Book(file.stem.removesuffix("_gut").replace("_", " ").title(), content(file))
         for file in long[:count]
@@ -258,12 +264,16 @@ def files(paths: Iterable[Path]) -> list[Book]:
     Raises:
         InputError: a file is missing or cannot be read, or there is no text in any.
     """
-    listed = [file for path in paths for file in (in_folder(path) if path.is_dir() else [path])]
-    of_files = {file: in_file(file) for file in listed}
+    of_files = {
+        file: in_file(file)
+        for path in paths
+        for file in (in_folder(path) if path.is_dir() else [path])
+    }
     found = [book for books in of_files.values() for book in books]
     if not any(book.text.strip() for book in found):
-        where = ", ".join(map(str, paths))
-        raise InputError(f"there is no text in {where}; give a file that holds some.")
+        raise InputError(
+            f"there is no text in {', '.join(map(str, paths))}; give a file that holds some."
+        )
     if empty := [file.name for file, books in of_files.items() if not books]:
         print(f"{command_line.SKIPPED}files without a text: {', '.join(empty)}")
     return found
@@ -272,7 +282,7 @@ def files(paths: Iterable[Path]) -> list[Book]:
 def told_apart(given: list[Book]) -> list[Book]:
     """The books; InputError if two have the same title, which a record could not tell apart, or if
     two are the same text, which would count as two."""
-    titles: dict[str, str] = {}  # by the hash of the text
+    titles = {}  # by the hash of the text
     for book in given:
         if book.title in titles.values():
             raise InputError(f"two texts are called {book.title!r}; give them different names.")
@@ -332,22 +342,20 @@ def in_file(file: Path) -> list[Book]:
     """
     if not is_parquet(file):
         return [Book(file.stem, content(file))]
-    import pyarrow
     import pyarrow.parquet
 
     try:
         table = pyarrow.parquet.ParquetFile(file).read()
         rows = table.to_pydict()
     except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
-        reason = in_one_line(error)
         raise InputError(
-            f"{file} cannot be read as parquet ({reason}); write it again, or take it out."
+            f"{file} cannot be read as parquet ({in_one_line(error)}); write it again, or take it "
+            "out."
         ) from error
     if not all(isinstance(text, str | None) for text in rows.get("text", [0])):
-        columns = ", ".join(table.column_names)
         raise InputError(
-            f"{file} has no column `text` with a book's text in each row (it has {columns}); "
-            f"write one."
+            f"{file} has no column `text` with a book's text in each row (it has "
+            f"{', '.join(table.column_names)}); write one."
         )
     titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
     return [
@@ -425,8 +433,8 @@ def sequences(
     """
     count = length + int(not bos)
     before = torch.tensor(bos, dtype=torch.int64)
-    books = read(tokenizer, given, count, count)
-    return {book: torch.cat([before, ids]) for book, ids in books.items()}
+    read_ids = read(tokenizer, given, count, count)
+    return {book: torch.cat([before, ids]) for book, ids in read_ids.items()}
 
 
 def _tokens(tokenizer, book: Book, most: int | None) -> Tensor:
