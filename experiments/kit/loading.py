@@ -1,5 +1,5 @@
-"""Where the files of a checkpoint are, and what they hold: its configuration, its tokenizer, what
-ends its answers, and its weights. What does not fit together is refused.
+"""Where the files of a checkpoint are, and what they hold: its configuration, its tokenizer, and
+its weights. What does not fit together is refused.
 
 Short hashes tell models apart, in whatever files they stand. For these no weights are loaded.
 """
@@ -20,7 +20,6 @@ from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoTokenizer,
-    GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -44,7 +43,6 @@ from core.huggingface.checkpoint import (
 from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.rotation import model_class, skeleton
 from eval import hub
-from eval.generation import model_stops
 from experiments import base_models
 from experiments.kit.processes import device
 
@@ -158,17 +156,18 @@ class Source:
         downloaded if needed."""
         if not self.on_hub:
             return Path(self.place)
-        download = functools.partial(
-            hub.snapshot, self.place, "model", "try again, or give a directory"
-        )
-        directory = Path(download(ignore_patterns=[*_OTHER_FORMATS, "*.bin", "*.bin.index.json"]))
-        whole = any(directory.glob("*.safetensors"))
-        return directory if whole else Path(download(ignore_patterns=_OTHER_FORMATS))
+        otherwise = "try again, or give a directory"
+        for others in ([*_OTHER_FORMATS, "*.bin", "*.bin.index.json"], _OTHER_FORMATS):
+            found = hub.snapshot(self.place, "model", otherwise, ignore_patterns=others)
+            if any(Path(found).glob("*.safetensors")):
+                break
+        return Path(found)
 
     def json(self, name: str) -> dict | None:
         """What its JSON file of this name holds; None if it has none."""
-        quiet = {"_raise_exceptions_for_missing_entries": False}
-        file = cached_file(self.place, name, **quiet, **self.pin)
+        file = cached_file(
+            self.place, name, _raise_exceptions_for_missing_entries=False, **self.pin
+        )
         return schema.read(Path(file)) if file else None
 
 
@@ -230,15 +229,6 @@ def check_trainable(source: Source, config: PreTrainedConfig) -> None:
         check_fit(source.snapshot(), skeleton(config, rotates=False))
 
 
-def stops(source: Source, config: PreTrainedConfig) -> frozenset[int]:
-    """The ids that end an answer: those of generation_config.json, if there is one, else those of
-    the configuration."""
-    stated = source.json("generation_config.json")
-    if stated is None:
-        return model_stops(GenerationConfig.from_model_config(config))
-    return model_stops(GenerationConfig(eos_token_id=stated.get("eos_token_id")))
-
-
 def stock_tokenizer(source: Source) -> PreTrainedTokenizerBase:
     """The tokenizer, as it is saved beside a model."""
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
@@ -248,13 +238,12 @@ def stock_tokenizer(source: Source) -> PreTrainedTokenizerBase:
             return PreTrainedTokenizerFast.from_pretrained(source.place, gguf_file=source.gguf_file)
         return AutoTokenizer.from_pretrained(source.place, trust_remote_code=False, **source.pin)
     except Exception as error:  # a broken checkpoint makes the libraries raise anything
-        reason = in_one_line(error)
-        raise InputError(f"cannot load the tokenizer of {source.name}: {reason}") from error
+        raise InputError(
+            f"cannot load the tokenizer of {source.name}: {in_one_line(error)}"
+        ) from error
 
 
-def load(
-    source: Source, config: PreTrainedConfig, dtype: str, spread: bool = False
-) -> PreTrainedModel:
+def load(source: Source, config: PreTrainedConfig, dtype: str, spread: bool) -> PreTrainedModel:
     """The model, in evaluation mode, on a GPU if there is one.
 
     Args:
@@ -266,12 +255,12 @@ def load(
         InputError: it cannot be loaded.
     """
     arguments = source.pin
-    if spread and _needs_several(config, dtype):
-        arguments["device_map"] = "auto"
     if source.gguf_file:  # unpack the quantised blocks into a plain dense model
         unpacked = transformers.GgufConfig(dequantize=True)
         arguments = {"gguf_file": source.gguf_file, "quantization_config": unpacked}
-    elif not source.on_hub:
+    elif spread and _needs_several(config, dtype):
+        arguments["device_map"] = "auto"
+    if not (source.gguf_file or source.on_hub):
         check_weights(Path(source.place))
     try:
         model, info = model_class(config).from_pretrained(
@@ -298,8 +287,9 @@ def load(
             "give a complete checkpoint of this architecture."
         )
     clex.restore(model, source.place)
-    placed = hasattr(model, "hf_device_map")
-    return model.eval() if placed else model.eval().to(device())
+    if not hasattr(model, "hf_device_map"):
+        model.to(device())
+    return model.eval()
 
 
 def _needs_several(config: PreTrainedConfig, dtype: str) -> bool:
@@ -308,8 +298,8 @@ def _needs_several(config: PreTrainedConfig, dtype: str) -> bool:
         return False
     if getattr(config, "quantization_config", None):
         return True
-    count = sum(each.numel() for each in skeleton(config, rotates=False).parameters())
     free, _ = torch.cuda.mem_get_info(device())
+    count = skeleton(config, rotates=False).num_parameters()
     return count * getattr(torch, dtype).itemsize > free
 
 
@@ -320,16 +310,17 @@ def tokenizer_hash(tokens: PreTrainedTokenizerBase) -> str:
     """A hash of how a tokenizer reads a text."""
     if tokens.is_fast:
         rules = json.loads(tokens.backend_tokenizer.to_str())
-        rules = {key: value for key, value in rules.items() if key not in ("padding", "truncation")}
+        del rules["padding"], rules["truncation"]
     else:
         rules = {
             "class": type(tokens).__name__,
             "vocabulary": tokens.get_vocab(),
             "read": tokens(_TEXT).input_ids,
         }
-    rules |= {"cleans": True} if tokens.clean_up_tokenization_spaces else {}
-    special = {"special": tokens.special_tokens_map, "added": tokens("").input_ids}
-    return records.identity(rules=rules, **special)
+    if tokens.clean_up_tokenization_spaces:
+        rules["cleans"] = True
+    special = tokens.special_tokens_map
+    return records.identity(rules=rules, special=special, added=tokens("").input_ids)
 
 
 def config_hash(config: PreTrainedConfig) -> str:
@@ -356,34 +347,25 @@ def _effective(config: PreTrainedConfig) -> dict:
 def weights_hashes(directory: Path) -> dict[str, str]:
     """The SHA-256 of each file of weights that is loaded from a directory, by its path there.
 
-    Of safetensors it is that of all tensors, whether they lie in one file or in shards.
+    Of safetensors it is that of the names, dtypes, shapes and bytes of all tensors, in the order of
+    their names, whether they lie in one file or in shards.
     """
     found = weights(directory)
-    holders = {
-        name: directory / file
-        for file, held in found.items()
-        for name in held
-        if file.suffix == ".safetensors"
+    opened = {
+        file: safe_open(directory / file, "pt") for file in found if file.suffix == ".safetensors"
     }
-    hashes = {"tensors": _tensors_hash(holders)} if holders else {}
+    holders = {name: opened[file] for file in opened for name in found[file]}
+    hashes = {}
+    if holders:
+        whole = hashlib.sha256()
+        for name in sorted(holders):
+            tensor = holders[name].get_tensor(name)
+            whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+            whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        hashes["tensors"] = whole.hexdigest()
     others = [file for file in found if file.suffix not in (".json", ".safetensors")]
     if not found:
         others = [file.relative_to(directory) for file in directory.glob("*.gguf")]
     if (directory / CLEX_FILE).is_file():
         others.append(Path(CLEX_FILE))
     return hashes | {str(file): files.sha256(directory / file) for file in sorted(others)}
-
-
-def _tensors_hash(holders: dict[str, Path]) -> str:
-    """The SHA-256 of names, dtypes, shapes and bytes of tensors, in the order of names.
-
-    Args:
-        holders: the safetensors file of each tensor.
-    """
-    whole = hashlib.sha256()
-    opened = {file: safe_open(file, "pt") for file in set(holders.values())}
-    for name in sorted(holders):
-        tensor = opened[holders[name]].get_tensor(name)
-        whole.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
-    return whole.hexdigest()

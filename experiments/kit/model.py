@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import transformers
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 import records
 from core import files, rope
@@ -27,6 +32,7 @@ from core.huggingface.configuration import EXTENSION, text_config
 from core.huggingface.embedding import config_geometry
 from core.huggingface.rotation import skeleton
 from eval import special_tokens
+from eval.generation import model_stops
 from experiments import base_models
 from experiments.base_models.model import BaseModel, own_model
 from experiments.kit import command_line, loading
@@ -69,21 +75,18 @@ class Model:
 
     # What its configuration says.
 
-    @property
-    def config(self) -> PreTrainedConfig:
-        """A copy of its configuration; InputError if there is none, or it states no context length
-        or no RoPE."""
-        return copy.deepcopy(self._config)
-
     @functools.cached_property
-    def _config(self) -> PreTrainedConfig:
+    def config(self) -> PreTrainedConfig:
+        """Its configuration, which stays as it is: what is to change it takes a copy. InputError if
+        there is none, or it states no context length or no RoPE."""
         return loading.configuration(self.source)
 
     @property
     def architecture(self) -> PreTrainedConfig:
         """Its configuration; a base model that states its sizes needs no files and no network."""
-        sizes = self.base.architecture if self.base else None
-        return transformers.LlamaConfig(**sizes) if sizes else self.config
+        if self.base and self.base.architecture:
+            return transformers.LlamaConfig(**self.base.architecture)
+        return self.config
 
     @functools.cached_property
     def geometry(self) -> RopeGeometry:
@@ -126,13 +129,12 @@ class Model:
         if self.base or not self.as_it_is or not hasattr(text_config(self.config), EXTENSION):
             return None
         facts = check_extension(skeleton(self.config))
-        method = facts.get("method")
-        options = facts.get("options")
-        if method not in rope.METHODS or options is None:
-            method = None
-            options = {}
-        factor = command_line.factor(str(facts["factor"]))
-        return {"method": method, "options": options, "factor": factor}
+        known = facts.get("method") in rope.METHODS and facts.get("options") is not None
+        return {
+            "method": facts["method"] if known else None,
+            "options": facts["options"] if known else {},
+            "factor": command_line.factor(str(facts["factor"])),
+        }
 
     def settings(self, *factors: float) -> BaseModel:
         """How a suite measures it, with these scaling factors: as the base model that it began as,
@@ -155,8 +157,11 @@ class Model:
         if self.before:
             return self.before
         hashes = self.hashes
-        content = _content(self)  # reads the configuration, which brings it into the cache
-        commit = self.source.commit
+        content = {
+            "tokenizer": loading.tokenizer_hash(self.tokenizer),
+            "config": loading.config_hash(self.config),
+        }
+        commit = self.source.commit  # known as the configuration was read into the cache
         if self.training:
             stated = records.run_of(self.training["run"] | {"training": self.training["run"]})
             if self.training["sha256"] != hashes:
@@ -168,8 +173,10 @@ class Model:
             stated = self.base.source
         else:
             stated = Path(self.name).resolve().name if hashes else self.name
-        revision = {"revision": commit} if commit else {}
-        return {"source": stated, "sha256": hashes, **revision, **content}
+        known = {"source": stated, "sha256": hashes}
+        if commit:
+            known["revision"] = commit
+        return known | content
 
     @property
     def before_training(self) -> dict:
@@ -191,12 +198,14 @@ class Model:
         known = self.before_training
         if self.origin:
             return self.origin.facts() | {"sha256": known["sha256"]}
-        of_own = {"context_length": self.context_length}
+        geometry = {"context_length": self.context_length}
+        if self.extends:
+            geometry = self.geometry.to_dict()
         return {
             "title": self.folder,
             "model": known["source"],
             **{key: known[key] for key in records.IDENTIFIES if key in known},
-            "geometry": self.geometry.to_dict() if self.extends else of_own,
+            "geometry": geometry,
             "factors": list(factors),
             "n_hat": {},
             "ablated": [],
@@ -221,14 +230,17 @@ class Model:
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """Its tokenizer, as prompts are read: it puts nothing after a text. No weights are
         loaded."""
-        config = self.architecture.get_text_config(decoder=True)
-        stock = loading.stock_tokenizer(self.source)
-        return special_tokens.prepared(stock, getattr(config, "vocab_size", None))
+        embeddings = getattr(text_config(self.architecture), "vocab_size", None)
+        return special_tokens.prepared(loading.stock_tokenizer(self.source), embeddings)
 
     @functools.cached_property
     def stops(self) -> frozenset[int]:
-        """The ids that end its answers."""
-        return loading.stops(self.source, self.config)
+        """The ids that end its answers: those of generation_config.json, if there is one, else
+        those of the configuration."""
+        stated = self.source.json("generation_config.json")
+        if stated is None:
+            return model_stops(GenerationConfig.from_model_config(self.config))
+        return model_stops(GenerationConfig(eos_token_id=stated.get("eos_token_id")))
 
     def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
         """The model, in evaluation mode, on a GPU if there is one, see :func:`loading.load`;
@@ -256,11 +268,7 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
         origin = base_models.MODELS.get(folder)
         return Model(name, folder, origin=origin, as_it_is=True, training=stated)
     model = Model(name, own_name(name), as_it_is=as_it_is)
-    known = _before_export(model, beside or records.OWN)
-    if known is None:
-        return model
-    folder, before = known
-    return replace(model, folder=folder, origin=base_models.MODELS.get(folder), before=before)
+    return replace(model, **_before_export(model, beside or records.OWN))
 
 
 def own_name(model: str) -> str:
@@ -271,31 +279,26 @@ def own_name(model: str) -> str:
     return files.component(path.name or "root")  # of the file system, which has none
 
 
-def _content(model: Model) -> dict[str, str]:
-    """Hashes of what its tokenizer and its configuration say."""
-    return {
-        "tokenizer": loading.tokenizer_hash(model.tokenizer),
-        "config": loading.config_hash(model.config),
-    }
-
-
 # Exports.
 
 
-def _before_export(model: Model, results: Path) -> tuple[str, dict] | None:
-    """The name and the identity of the model whose export by a method is evaluated: a base model,
-    or one of one's own that has records in `results`; None if there is none."""
-    file = Path(model.name) / "config.json"
-    if not (model.as_it_is and file.is_file() and model.extends and model.extension):
-        return None
-    config = model.config
+def _before_export(model: Model, results: Path) -> dict:
+    """The fields that an export by a method, which is evaluated as it is, has of the model before:
+    a base model, or one of one's own that has records in `results`. None of any other model."""
+    if not ((Path(model.name) / "config.json").is_file() and model.extension):
+        return {}
+    config = copy.deepcopy(model.config)
     text = text_config(config)
     before = getattr(text, EXTENSION).get("before") or {}
     vars(text).update({key: before[key] for key in configuration.CHANGED if key in before})
     delattr(text, EXTENSION)
-    content = _content(model) | {"sha256": model.hashes, "config": loading.config_hash(config)}
-    known = _known(content, results)
-    return known if known and _extends_to(model, config) else None
+    content = {
+        "sha256": model.hashes,
+        "tokenizer": loading.tokenizer_hash(model.tokenizer),
+        "config": loading.config_hash(config),
+    }
+    fields = _known(content, results)
+    return fields if fields and _extends_to(model, config) else {}
 
 
 def _extends_to(exported: Model, before: PreTrainedConfig) -> bool:
@@ -308,22 +311,28 @@ def _extends_to(exported: Model, before: PreTrainedConfig) -> bool:
             extend(model, stated["method"], stated["factor"], **stated["options"])
             model.config.save_pretrained(folder)
             configuration.write(Path(folder), model.config)
-            written = read_config(Path(folder))
-            return loading.config_hash(written) == loading.config_hash(exported.config)
+            config = read_config(Path(folder))
+            return loading.config_hash(config) == loading.config_hash(exported.config)
         except InputError:  # the method is not known, or needs a file
             return False
 
 
-def _known(content: dict, results: Path) -> tuple[str, dict] | None:
-    """The name and the whole identity of the model with this content, see
-    :func:`_before_export`."""
+def _known(content: dict, results: Path) -> dict:
+    """The fields that say which model has this content, see :func:`_before_export`; none if none
+    has."""
     for base in map(resolve, base_models.MODELS):
         with contextlib.suppress(InputError):  # its package is missing
             if base.hashes == content["sha256"] and content.items() <= base.identity.items():
-                return base.name, base.identity
+                return {"folder": base.name, "origin": base.base, "before": base.identity}
     for file in sorted(results.glob(f"*/{records.MODEL}")):
         with contextlib.suppress(InputError):  # of another model, and broken
             facts = records.read_model(file)
             if content.items() <= facts.items():
-                return file.parent.name, {"source": facts["model"], **content}
-    return None
+                folder = file.parent.name
+                before = {"source": facts["model"], **content}
+                return {
+                    "folder": folder,
+                    "origin": base_models.MODELS.get(folder),
+                    "before": before,
+                }
+    return {}
