@@ -100,14 +100,14 @@ class Chat:
         """A question in the template, up to where the answer begins, or with the answer.
 
         Args:
-            day: what the template is told of today; by default by its switches.
+            day: what the template is told of today, unless its switches say that.
 
         Raises:
             InputError: the template fails, or leaves out or changes what is asked.
         """
         reason = "it leaves out or changes what is asked"
         switches = dict(self._switches)
-        told = day or switches.pop(CLOCK, "")
+        told = switches.pop(CLOCK, day)
         clock = SimpleNamespace(now=lambda: datetime.fromisoformat(told)) if told else datetime
         said = {"user": question} | ({"assistant": answer} if answer else {})
         for typed in (False, True):  # some templates take typed parts alone
@@ -142,13 +142,11 @@ class Chat:
         """What a record says of it: a hash of the template and of what it makes of nothing, and the
         switches."""
         empty = self.text("")
-        template = self._tokenizer.chat_template
-        stated = {"chat": records.identity(template=template, empty=empty)}
         if CLOCK not in self._switches and empty != self.text("", day=LONG_AGO):
-            today = datetime.now().date().isoformat()
             print(
                 f"note: the chat template states today's date, so tomorrow this is another run; "
-                f"--chat-options {CLOCK}={today} keeps the date.",
+                f"--chat-options {CLOCK}={datetime.now().date()} keeps the date.",
                 file=sys.stderr,
             )
+        stated = {"chat": records.identity(template=self._tokenizer.chat_template, empty=empty)}
         return stated | ({"chat_options": self._switches} if self._switches else {})

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tqdm import tqdm
 
@@ -29,9 +29,6 @@ from experiments.kit import command_line, processes
 from experiments.kit.command import ALL, Command
 from experiments.kit.engine import Engine
 from records import journal
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 MINIATURE = "miniature.json"  # beside generated samples: the benchmark that they imitate
 _OF_TRAINING = "seed", "steps", "length", "per_book"
@@ -81,11 +78,11 @@ class Experiment(Command):
         """
         return [(key, self.prepared.samples[key]) for key in keys]
 
-    def measure(self, model: PreTrainedModel, requests: list) -> Iterator[tuple[str, object]]:
+    def measure(self, model, requests: list) -> Iterator[tuple[str, object]]:
         """The key and the value of each sample, as it is known.
 
         Args:
-            model: with the run's method.
+            model: what the engine has extended: with the run's method.
         """
         raise NotImplementedError
 
@@ -117,8 +114,9 @@ class Experiment(Command):
 
     def run_length(self, method: str | None) -> int:
         """The context length of the model with a run's method, in tokens."""
-        extends = method is not None and not self.model.extension
-        return self.extended_length if extends else self.model.stated_length
+        if method is None or self.model.extension:
+            return self.model.stated_length
+        return self.extended_length
 
     @property
     def benchmark(self) -> Path | None:
@@ -143,7 +141,7 @@ class Experiment(Command):
         self.join()
         for run in plan(self):
             measured = measure(self, run)
-            if measured is not None:  # in the one process that knows it
+            if processes.is_first():
                 record(self, run, measured)
 
 
@@ -212,9 +210,11 @@ def _training_facts(experiment: Experiment) -> dict:
     model = experiment.model
     training = model.training
     run = training["run"]
-    facts = {"identity": training["identity"]}
-    facts |= {key: run[key] for key in _OF_TRAINING if key in run}
-    facts["settings"] = records.identity(**run | {"seed": None})
+    facts = {
+        "identity": training["identity"],
+        **{key: run[key] for key in _OF_TRAINING if key in run},
+        "settings": records.identity(**run | {"seed": None}),
+    }
     file = records.path(experiment.results, model.folder, "finetune", model.identity["source"])
     known = file.is_file() and records.read(file)["identity"]
     if experiment.results.resolve() == records.RESULTS and known != training["identity"]:
@@ -224,11 +224,11 @@ def _training_facts(experiment: Experiment) -> dict:
     return facts
 
 
-def measure(experiment: Experiment, run: Run) -> dict[str, dict] | None:
+def measure(experiment: Experiment, run: Run) -> dict[str, dict]:
     """Measure the samples, but for those that are in the journal of an earlier call.
 
     Returns:
-        {"value", "seconds"} by key; None in every process but the first.
+        {"value", "seconds"} by key.
     """
     keys = list(experiment.prepared.samples)
     identity = experiment.engine.journal_identity(records.identity(**run.asked))
@@ -239,32 +239,29 @@ def measure(experiment: Experiment, run: Run) -> dict[str, dict] | None:
     done = journal.read_all(path)
     processes.barrier()
     todo = [key for key in keys if key not in done][process::count]
-    values: Iterator = iter(())
-    name = run.file.stem
     if todo:
         requests = experiment.requests(todo, experiment.run_length(run.method))
         if process == 0:
             _announce(experiment, run)
         # Weights that do not fit are refused before a journal is begun.
         model = experiment.engine.extended(run.method, run.options)
-        values = experiment.measure(model, requests)
-    already = len(keys) - len(todo)
-    with (
-        journal.opened(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
-        tqdm(total=len(keys), initial=already, desc=name, disable=process > 0) as bar,
-    ):
-        started = time.perf_counter()
-        try:
-            for key, value in values:
-                now = time.perf_counter()
-                lines.add(key, {"value": value, "seconds": round(now - started, 3)})
-                started = now
-                bar.update(1)
-        except NonFiniteError as error:
-            raise NonFiniteError(f"{name}: {error}") from error
+        name = run.file.stem
+        with (
+            journal.opened(path.with_name(f"{path.name}.{process}.jsonl")) as lines,
+            tqdm(
+                total=len(keys), initial=len(keys) - len(todo), desc=name, disable=process > 0
+            ) as bar,
+        ):
+            started = time.perf_counter()
+            try:
+                for key, value in experiment.measure(model, requests):
+                    now = time.perf_counter()
+                    lines.add(key, {"value": value, "seconds": round(now - started, 3)})
+                    started = now
+                    bar.update(1)
+            except NonFiniteError as error:
+                raise NonFiniteError(f"{name}: {error}") from error
     processes.barrier()
-    if process:
-        return None
     done = journal.read_all(path)
     return {key: done[key] for key in keys}
 

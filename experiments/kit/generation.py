@@ -5,7 +5,6 @@ import argparse
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import records
 from core import discovery
@@ -38,11 +37,14 @@ class Generation(Experiment):
         parser.add_argument(
             "--chat", action="store_true", help="ask in the tokenizer's own chat template"
         )
-        switches = (
+        list_option(
+            parser,
+            "--chat-options",
+            switch,
+            "NAME=VALUE",
             "switches of the template, such as enable_thinking=false; "
-            f"{CLOCK}={LONG_AGO} is the date of one that states today's"
+            f"{CLOCK}={LONG_AGO} is the date of one that states today's",
         )
-        list_option(parser, "--chat-options", switch, "NAME=VALUE", switches)
         if items:
             parser.add_argument(
                 "--fitting", action="store_true", help=f"leave out the {items} that do not fit"
@@ -80,18 +82,19 @@ class Generation(Experiment):
         """
         if not samples:
             raise InputError(f"{self.name} has no sample to ask; give a benchmark that has some.")
-        content = {"samples": len(samples), "sha256": records.identity(samples=samples)}
-        ends = {"ends": sorted(self.ends)}
+        identified = {
+            "samples": len(samples),
+            "sha256": records.identity(samples=samples),
+            "ends": sorted(self.ends),
+            **data,
+        }
         return Prepared(
-            samples=samples,
-            settings=settings | self.of_chat,
-            data=content | ends | data,
-            suffix="_chat" if self.chat else "",
+            samples, settings | self.of_chat, identified, suffix="_chat" if self.chat else ""
         )
 
     def that_fit(
         self, named_by: str, items: list, samples_of: Callable[..., dict]
-    ) -> tuple[list, dict[str, Any]]:
+    ) -> tuple[list, dict]:
         """Items of the benchmark, and the samples of all of them by key: with --fitting of those
         that fit, else of all.
 
@@ -102,7 +105,7 @@ class Generation(Experiment):
         Raises:
             InputError: some do not fit; it names all of them, and what would be left.
         """
-        samples: dict[str, Any] = {}
+        samples = {}
         fitting = []
         unfit = {}
         for item in items:
@@ -166,11 +169,11 @@ class Generation(Experiment):
 
     def requests(self, keys: list[str], context_length: int) -> list[Request]:
         """The prompts of these samples, which must fit what the engine takes."""
-        samples = self.prepared.samples
-        asked = [self.request(key, samples[key], context_length) for key in keys]
-        requests = [replace(request, stop=request.stop | self.ends) for request in asked]
-        for request in requests:
-            special_tokens.check_ids(self.model.tokenizer, request.prompt, request.key)
+        requests = []
+        for key in keys:
+            request = self.request(key, self.prepared.samples[key], context_length)
+            special_tokens.check_ids(self.model.tokenizer, request.prompt, key)
+            requests.append(replace(request, stop=request.stop | self.ends))
         tokens = [len(request.prompt) + request.max_new_tokens for request in requests]
         self.engine.check_length(max(tokens), context_length)
         return requests

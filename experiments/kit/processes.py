@@ -142,8 +142,7 @@ def one_of_all(here: bool) -> Iterator[bool]:
     Args:
         here: whether this process is the one, if there are several.
     """
-    together = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if not together:
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         yield True
         return
     failure = None
@@ -151,9 +150,9 @@ def one_of_all(here: bool) -> Iterator[bool]:
         yield here
     except Exception as error:
         failure = error
+    status = 2 if isinstance(failure, InputError) else int(failure is not None)
     statuses = [0] * torch.distributed.get_world_size()
-    refused = isinstance(failure, InputError)
-    torch.distributed.all_gather_object(statuses, int(failure is not None) + refused)
+    torch.distributed.all_gather_object(statuses, status)
     if failure:
         raise failure
     if any(statuses):
