@@ -63,7 +63,7 @@ def install(
             f"{type(model).__name__} has no Llama-style rotary embedding for all layers, as CLEX "
             f"needs."
         )
-    rotary = ClexRotaryEmbedding(stock, geometry) if weights is None else read(weights, geometry)
+    rotary = ClexRotaryEmbedding(geometry) if weights is None else read(weights, geometry)
     apply_scaling(model, geometry, rotary.scaling(factor), factor)
     remove(model)
     parent, name, rotary.stock = rotary_module(model)
@@ -78,8 +78,8 @@ def is_installed(model: nn.Module) -> bool:
 
 def remove(model: nn.Module) -> None:
     """Put the fixed embedding back. A model without CLEX stays as it is."""
-    for parent, name, rotary in _installed(model):
-        setattr(parent, name, rotary.stock)
+    for name, rotary in _installed(model).items():
+        model.set_submodule(name, rotary.stock)
 
 
 def restore(model: PreTrainedModel, directory: str | os.PathLike) -> PreTrainedModel:
@@ -100,17 +100,17 @@ def fixed(model: PreTrainedModel) -> Iterator[None]:
     """
     installed = _installed(model)
     config = text_config(model.config)
-    for parent, name, rotary in installed:
+    for rotary in installed.values():
         factor = config.max_position_embeddings / rotary.geometry.context_length
         extension = getattr(config, EXTENSION)
         apply_scaling(model, rotary.geometry, rotary.scaling(factor), factor)
         setattr(config, EXTENSION, extension)
-        setattr(parent, name, rotary.stock)
+    remove(model)
     try:
         yield
     finally:
-        for parent, name, rotary in installed:
-            setattr(parent, name, rotary)
+        for name, rotary in installed.items():
+            model.set_submodule(name, rotary)
 
 
 class Draws:
@@ -119,12 +119,11 @@ class Draws:
     Sample k has the k-th draw of one stream of random numbers. It depends on the seed and k alone:
     not on which process computes it, how many samples share its batch, or where the run was
     resumed. Every process generates the draws of all samples in order, which costs a millisecond or
-    two each.
+    two each; of an earlier sample, from the first one on.
     """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._kept: dict[int, Draw] = {}  # draws of the previous pass, which may be recomputed
         self._begin()
 
     def _begin(self) -> None:
@@ -136,16 +135,15 @@ class Draws:
 
     def of(self, samples: Sequence[int], rotary: ClexRotaryEmbedding, length: int) -> list[Draw]:
         """The draws of these samples; all samples of a run have the same length."""
-        if not self._kept.keys() >= set(samples):
-            if min(samples) < self._next:
-                self._begin()
-            self._kept = {}
-            for index in range(self._next, max(samples) + 1):
-                drawn = rotary.draw(length, self._generator)
-                if index in samples:
-                    self._kept[index] = drawn
-            self._next = max(samples) + 1
-        return [self._kept[index] for index in samples]
+        if min(samples) < self._next:
+            self._begin()
+        drawn = {}
+        for index in range(self._next, max(samples) + 1):
+            draw = rotary.draw(length, self._generator)
+            if index in samples:
+                drawn[index] = draw
+        self._next = max(samples) + 1
+        return [drawn[index] for index in samples]
 
 
 @contextmanager
@@ -155,13 +153,13 @@ def drawing(model: nn.Module, draws: Draws, samples: Sequence[int]) -> Iterator[
 
     A model without CLEX stays as it is.
     """
-    installed = _installed(model)
-    for _, _, rotary in installed:
+    installed = _installed(model).values()
+    for rotary in installed:
         rotary.drawn = partial(draws.of, samples, rotary)
     try:
         yield
     finally:
-        for _, _, rotary in installed:
+        for rotary in installed:
             rotary.drawn = None
 
 
@@ -171,9 +169,9 @@ def narrow(model: nn.Module, dtype: torch.dtype) -> None:
 
     A model without CLEX stays as it is.
     """
-    for _, _, rotary in _installed(model):
-        rotary.up.data = rotary.up.data.to(dtype)
-        rotary.down.data = rotary.down.data.to(dtype)
+    for rotary in _installed(model).values():
+        for matrix in rotary.parameters():
+            matrix.data = matrix.data.to(dtype)
 
 
 def from_weights(
@@ -196,7 +194,7 @@ def from_weights(
 def save(model: nn.Module, directory: str | os.PathLike) -> Path:
     """Write the matrices and the geometry they were trained for to `directory`/clex.safetensors,
     atomically."""
-    ((_, _, rotary),) = _installed(model)
+    (rotary,) = _installed(model).values()
     tensors = {
         name: getattr(rotary, name).detach().float().cpu().contiguous() for name in ("up", "down")
     }
@@ -234,20 +232,19 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
             f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has "
             f"{_words(geometry)}; give weights that were trained from the same model."
         )
-    rotary = ClexRotaryEmbedding(nn.Identity(), geometry)
+    rotary = ClexRotaryEmbedding(geometry)
     rotary.up.data = up
     rotary.down.data = down
     return rotary
 
 
-def _installed(model: nn.Module) -> list[tuple[nn.Module, str, ClexRotaryEmbedding]]:
-    """(parent, attribute, embedding) of the model's CLEX embedding, if it has one."""
-    return [
-        (parent, name, child)
-        for parent in model.modules()
-        for name, child in parent.named_children()
-        if isinstance(child, ClexRotaryEmbedding)
-    ]
+def _installed(model: nn.Module) -> dict[str, ClexRotaryEmbedding]:
+    """The model's CLEX embedding by its name, if it has one."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, ClexRotaryEmbedding)
+    }
 
 
 def _words(geometry: RopeGeometry) -> str:

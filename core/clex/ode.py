@@ -14,10 +14,9 @@ top of NTK-aware scaling, obeys
 The classical Runge-Kutta method (RK4) solves it in steps of 0.01.
 """
 
-import math
-
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..errors import InputError
 from ..geometry import RopeGeometry
@@ -25,7 +24,7 @@ from ..geometry import RopeGeometry
 STEP = 0.01
 
 
-def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float) -> torch.Tensor:
+def solve(up: Tensor, down: Tensor, geometry: RopeGeometry, t: float) -> Tensor:
     """θ̂(t) in radians per position, float64 [pairs], on the CPU; differentiable in both matrices.
 
     All arithmetic is float64, which autocast leaves alone.
@@ -34,7 +33,7 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         up: W_up, [hidden, pairs].
         down: W_down, [pairs, hidden].
         geometry: the pre-trained RoPE.
-        t: the scaling factor, at least 1; at 1 the result is the pre-trained θ.
+        t: the scaling factor, a number of steps above 1; at 1 the result is the pre-trained θ.
 
     Raises:
         InputError: the geometry has a single pair, for which NTK-aware scaling is not defined.
@@ -45,24 +44,22 @@ def solve(up: torch.Tensor, down: torch.Tensor, geometry: RopeGeometry, t: float
         )
     up = up.cpu().double()
     down = down.cpu().double()
-    steps = math.ceil((t - 1) / STEP - 1e-9)
-    step = (t - 1) / max(steps, 1)
-
+    steps = round((t - 1) / STEP)
     # at both ends and the middle of every step
-    times = 1 + step / 2 * torch.arange(2 * steps + 1, dtype=torch.float64)
+    times = 1 + STEP / 2 * torch.arange(2 * steps + 1, dtype=torch.float64)
     exponents = 2 * torch.arange(geometry.pairs, dtype=torch.float64) / (geometry.head_dim - 2)
     ln_theta = torch.from_numpy(np.log(geometry.inv_freq))
     ln_n = ln_theta - torch.outer(torch.log(2 * times - 1), exponents)
     inputs = (2 * ln_n @ up.T).unbind()
 
-    def slope(y: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+    def slope(y: Tensor, given: Tensor) -> Tensor:
         return down @ torch.tanh(up @ y + given)
 
     y = torch.zeros_like(ln_theta)
     for begin, middle, end in zip(inputs[:-1:2], inputs[1::2], inputs[2::2]):
         first = slope(y, begin)
-        second = slope(y + step / 2 * first, middle)
-        third = slope(y + step / 2 * second, middle)
-        fourth = slope(y + step * third, end)
-        y = y + step / 6 * (first + 2 * second + 2 * third + fourth)
+        second = slope(y + STEP / 2 * first, middle)
+        third = slope(y + STEP / 2 * second, middle)
+        fourth = slope(y + STEP * third, end)
+        y = y + STEP / 6 * (first + 2 * second + 2 * third + fourth)
     return torch.exp(ln_n[-1] + y)

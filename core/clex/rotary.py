@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from . import ode
 
 MAX_FACTOR = 16  # the largest t, in training and in evaluation
-Draw = tuple[int, torch.Tensor]  # t, and a sample's positions
+Draw = tuple[int, Tensor]  # t, and a sample's positions
 
 
 class ClexRotaryEmbedding(nn.Module):
@@ -31,9 +31,10 @@ class ClexRotaryEmbedding(nn.Module):
             per pass, from torch's global generator.
     """
 
-    def __init__(self, stock: nn.Module, geometry: RopeGeometry) -> None:
+    stock: nn.Module
+
+    def __init__(self, geometry: RopeGeometry) -> None:
         super().__init__()
-        self.stock = stock
         self.geometry = geometry
         self.up = nn.Parameter(torch.empty(geometry.head_dim, geometry.pairs))
         self.down = nn.Parameter(torch.zeros(geometry.pairs, geometry.head_dim))
@@ -41,11 +42,10 @@ class ClexRotaryEmbedding(nn.Module):
         nn.init.kaiming_uniform_(self.up, a=math.sqrt(5), mode="fan_out")
         self.pinned: int | None = None
         self.drawn: Callable[[int], list[Draw]] | None = None
-        self._solved: tuple = (None, {})
+        self._matrices = torch.empty(0)  # of which `_solved` holds θ̂ by t, on the CPU
+        self._solved: dict[int, Tensor] = {}
 
-    def forward(
-        self, x: torch.Tensor, position_ids: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         if self.training:
             # This is the sequence's length; with padding or packed documents, positions are
             # smaller.
@@ -53,9 +53,8 @@ class ClexRotaryEmbedding(nn.Module):
             draws = self.drawn(length) if self.drawn else [self.draw(length)]
             solved = {t: ode.solve(self.up, self.down, self.geometry, t).float() for t, _ in draws}
             inv_freq = torch.stack([solved[t] for t, _ in draws])[:, None]  # [rows or 1, 1, pairs]
-            positions = torch.stack([positions for _, positions in draws]).to(x.device)
-            rows = max(len(draws), len(position_ids))
-            positions = positions.expand(rows, -1).gather(1, position_ids.expand(rows, -1))
+            drawn = torch.stack([positions for _, positions in draws]).to(x.device)
+            positions = torch.take_along_dim(drawn, position_ids, dim=1)
         else:
             inv_freq = self.inv_freq(self.factor(position_ids))
             positions = position_ids
@@ -87,7 +86,7 @@ class ClexRotaryEmbedding(nn.Module):
         """See :mod:`core.huggingface.rotation`."""
         return {"pinned": self.factor_at(length)}
 
-    def factor(self, position_ids: torch.Tensor) -> int:
+    def factor(self, position_ids: Tensor) -> int:
         """The t of a forward pass in evaluation; InputError if keys in a cache were computed at
         another."""
         first = int(position_ids.min())
@@ -100,17 +99,16 @@ class ClexRotaryEmbedding(nn.Module):
         return t
 
     @torch.no_grad()
-    def inv_freq(self, t: int) -> torch.Tensor:
+    def inv_freq(self, t: int) -> Tensor:
         """θ̂(t), float32 [pairs]; solved once per t as long as the matrices do not change."""
         # Compare values: optimizers and DeepSpeed write to parameters in ways that leave no trace.
-        of, solutions = self._solved
-        if of is None or not (torch.equal(of[0], self.up) and torch.equal(of[1], self.down)):
-            solutions = {}
-            self._solved = (self.up.detach().clone(), self.down.detach().clone()), solutions
-        if t not in solutions:
-            solved = ode.solve(self.up, self.down, self.geometry, t)
-            solutions[t] = solved.float().to(self.up.device)
-        return solutions[t]
+        matrices = torch.cat([self.up, self.down.T]).cpu()
+        if not torch.equal(matrices, self._matrices):
+            self._matrices = matrices
+            self._solved = {}
+        if t not in self._solved:
+            self._solved[t] = ode.solve(self.up, self.down, self.geometry, t).float()
+        return self._solved[t]
 
     def scaling(self, factor: float) -> RopeScaling:
         """θ̂ at t = ⌈factor⌉, for a context of fixed length; InputError if that exceeds
@@ -125,11 +123,10 @@ class ClexRotaryEmbedding(nn.Module):
         return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
 
     def _apply(self, fn, recurse=True):
-        self._solved = (None, {})
         return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
 
 
-def cos_sin(positions: torch.Tensor, inv_freq: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def cos_sin(positions: Tensor, inv_freq: Tensor) -> tuple[Tensor, Tensor]:
     """cos and sin, float32 [rows, length, d], with pair i in columns i and i + d/2.
 
     Args:

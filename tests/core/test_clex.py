@@ -38,7 +38,7 @@ def test_with_nothing_learnt_it_is_ntk_aware_scaling_by_alpha(t):
     up, down = matrices(GEOMETRY)
     solved = ode.solve(up, 0 * down, GEOMETRY, t).log().numpy()
     assert solved == pytest.approx(scale_free(GEOMETRY, t), abs=1e-12)
-    fresh = ClexRotaryEmbedding(torch.nn.Identity(), GEOMETRY)
+    fresh = ClexRotaryEmbedding(GEOMETRY)
     assert fresh.scaling(t).inv_freq == pytest.approx(np.exp(scale_free(GEOMETRY, np.ceil(t))))
 
 
