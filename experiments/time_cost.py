@@ -70,11 +70,12 @@ class TimeCost(Command):
             "stop when the ratio of PI to itself is known to within P",
             0.01,
         )
-        saving = (
-            "for long sequences: recompute activations in the training step and never hold all "
-            "logits"
+        parser.add_argument(
+            "--checkpointing",
+            action="store_true",
+            help="for long sequences: recompute activations in the training step and never hold "
+            "all logits",
         )
-        parser.add_argument("--checkpointing", action="store_true", help=saving)
 
     def run(self) -> None:
         """Time rounds until PI's ratio to itself is known in both phases, or up to --repeats
@@ -82,16 +83,14 @@ class TimeCost(Command):
         self.join()
         given = self.arguments
         engine = Engine(self)
-        settings = self.comparison()
-        if (rope.TIME_REFERENCE, {}) not in settings:
+        compared = {Setting.make(*each, self.factor).run_name(): each for each in self.comparison()}
+        reference = Setting(rope.TIME_REFERENCE, (), self.factor).run_name()
+        if reference not in compared:
             raise InputError(
                 f"times are relative to {rope.TIME_REFERENCE}; put it among the methods of "
                 f"--method."
             )
-        compared = {}
-        for method, options in settings:
-            compared[Setting.make(method, options, self.factor).run_name()] = (method, options)
-        reference = Setting(rope.TIME_REFERENCE, (), self.factor).run_name()
+        geometry = self.model.geometry
         run = {
             "scale": self.model.folder,
             "experiment": self.name,
@@ -103,26 +102,28 @@ class TimeCost(Command):
             "repeats": given.repeats,
             "precision": given.precision,
             **({"checkpointing": True} if given.checkpointing else {}),
-        }
-        geometry = self.model.geometry
-        run["computed"] = {
-            name: records.of_method(geometry, method, self.factor, options)
-            for name, (method, options) in compared.items()
+            "computed": {
+                name: records.of_method(geometry, method, self.factor, options)
+                for name, (method, options) in compared.items()
+            },
         }
         file = self.to_measure(run, f"s={self.factor:g}")
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
         model = engine.extended(None, {})
+        vocabulary = model.config.get_text_config().vocab_size
+        seeded = torch.Generator().manual_seed(0)
+        tokens = torch.randint(vocabulary, (1, given.length), generator=seeded).to(model.device)
         works = {"train": training_step(model, given.checkpointing), "test": _forward}
-        self.round(engine, compared, works, 0)  # warms up
+        time_round(engine, compared, works, tokens, 0)  # warms up
         rounds: list[dict] = []
         with (
             files.lock(file),  # two that time at once would disturb each other
             tqdm(total=given.repeats, unit="round", desc=f"at most {given.repeats}") as bar,
         ):
             for turn in range(1, given.repeats + 1):
-                rounds.append(self.round(engine, compared, works, turn))
+                rounds.append(time_round(engine, compared, works, tokens, turn))
                 bar.update()
                 rows = scores(rounds, compared, reference)
                 widths = [row["high"] - row["low"] for row in rows if row["again"]]
@@ -130,11 +131,7 @@ class TimeCost(Command):
                     break
         seconds = sum(sum(phases.values()) for row in rounds for phases in row.values())
         self.finish(
-            file,
-            run,
-            scores={"rows": rows},
-            seconds=seconds,
-            of_machine=engine.of_machine(),
+            file, run, scores={"rows": rows}, seconds=seconds, of_machine=engine.of_machine()
         )
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
@@ -142,29 +139,25 @@ class TimeCost(Command):
             interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
             yield row["run"], row["phase"], f"{row['relative_to_pi']:.3f}", interval
 
-    def round(
-        self, engine: Engine, compared: dict, works: dict[str, Work], turn: int
-    ) -> dict[str, dict[str, float]]:
-        """Seconds of a training step (forward and backward) and of a forward pass, by method, in
-        random order."""
-        model = engine.extended(None, {})
-        vocabulary = model.config.get_text_config().vocab_size
-        tokens = torch.randint(
-            vocabulary, (1, self.arguments.length), generator=torch.Generator().manual_seed(0)
-        )
-        tokens = tokens.to(model.device)
-        names = list(compared)
-        seconds = {}
-        random.Random(turn).shuffle(names)
-        for name in names:
-            model = engine.extended(*compared[name])
-            _forward(model, tokens)  # warm the caches, which extending has cooled
-            seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
-        return seconds
+
+def time_round(
+    engine: Engine, compared: dict, works: dict[str, Work], tokens: Tensor, turn: int
+) -> dict[str, dict[str, float]]:
+    """Seconds of a training step (forward and backward) and of a forward pass, by method, in random
+    order."""
+    names = list(compared)
+    seconds = {}
+    random.Random(turn).shuffle(names)
+    for name in names:
+        model = engine.extended(*compared[name])
+        _forward(model, tokens)  # warm the caches, which extending has cooled
+        seconds[name] = {phase: _seconds(work, model, tokens) for phase, work in works.items()}
+    return seconds
 
 
 def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference: str) -> list[dict]:
-    """By method and phase: the median seconds, and the median ratio to PI with its interval.
+    """By method and phase: the median seconds, and the median ratio to PI with its 95 % interval by
+    order statistics; below six rounds, too few for that, the range.
 
     Args:
         rounds: seconds by method and phase.
@@ -174,9 +167,11 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
     rows = []
     for name, (method, options) in compared.items():
         for phase in ("train", "test"):
-            seconds, of_pi = (
-                np.array([row[which][phase] for row in rounds]) for which in (name, reference)
-            )
+            seconds = [row[name][phase] for row in rounds]
+            ratios = np.divide(seconds, [row[reference][phase] for row in rounds])
+            low, high = min(ratios), max(ratios)
+            if len(ratios) >= 6:
+                low, high = quantile_test(ratios, q=1, p=0.5).confidence_interval()
             row = {
                 "run": name,
                 "method": method,
@@ -185,25 +180,12 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
                 "phase": phase,
                 "seconds": float(np.median(seconds)),
                 "rounds": len(rounds),
+                "relative_to_pi": float(np.median(ratios)),
+                "low": float(low),
+                "high": float(high),
             }
-            rows.append(row | _median_ratio(seconds / of_pi))
+            rows.append(row)
     return rows
-
-
-def _median_ratio(values: np.ndarray) -> dict[str, float]:
-    """The median with its 95 % interval by order statistics; below six values, too few for that,
-    the range."""
-    few = len(values) < 6
-    interval = (
-        (min(values), max(values))
-        if few
-        else quantile_test(values, q=1, p=0.5).confidence_interval()
-    )
-    return {
-        "relative_to_pi": float(np.median(values)),
-        "low": float(interval[0]),
-        "high": float(interval[1]),
-    }
 
 
 def _seconds(work, model, tokens: Tensor) -> float:
@@ -214,7 +196,7 @@ def _seconds(work, model, tokens: Tensor) -> float:
     return time.perf_counter() - started
 
 
-def training_step(model, saving: bool = False) -> Work:
+def training_step(model, saving: bool) -> Work:
     """Forward and backward, as transformers computes them; to save memory, as fine-tuning does at
     the paper's lengths.
 

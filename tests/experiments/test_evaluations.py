@@ -10,7 +10,7 @@ import torch
 
 import records
 from eval import longbench, open_llm, ruler
-from experiments.time_cost import TimeCost
+from experiments import time_cost
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, record, record_file
 from tests.files import read
@@ -109,9 +109,9 @@ def test_open_llm(measure, reference, results, tmp_path):
 
 def test_time_cost(measure, monkeypatch):
     rounds = []
-    timed = TimeCost.round
+    timed = time_cost.time_round
     monkeypatch.setattr(
-        TimeCost, "round", lambda *given: rounds.append(timed(*given)) or rounds[-1]
+        time_cost, "time_round", lambda *given: rounds.append(timed(*given)) or rounds[-1]
     )
     record = measure("time_cost --method pi yarn --length 64 --repeats 3")
     rows = {(row["run"], row["phase"]): row for row in record["scores"]["rows"]}
