@@ -8,25 +8,21 @@ from pathlib import Path
 
 from experiments.base_models.model import BaseModel
 
-_FILES = (
-    importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)
-)
-MODELS: dict[str, BaseModel] = {
-    file.__name__.split(".")[-1].replace("_", "-"): file.MODEL
-    for file in _FILES
-    if hasattr(file, "MODEL")
-}
+MODELS: dict[str, BaseModel] = {}
+for _file in pkgutil.iter_modules(__path__):
+    _module = importlib.import_module(f"{__name__}.{_file.name}")
+    if hasattr(_module, "MODEL"):
+        MODELS[_file.name.replace("_", "-")] = _module.MODEL
 
 
 def add_argument(to: argparse.ArgumentParser, required: bool = False) -> None:
     """Add --model; its help lists the base models whose files are here or on the hub."""
     here = ", ".join(name for name, model in MODELS.items() if _can_be_had(model))
-    names = f"a base model: {here}; or a checkpoint's directory, or a name on the hub"
     to.add_argument(
         "--model",
         required=required,
         metavar="NAME",
-        help=names,
+        help=f"a base model: {here}; or a checkpoint's directory, or a name on the hub",
         default=None if required else "tiny",
     )
 

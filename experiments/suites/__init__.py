@@ -13,8 +13,6 @@ suite has
   in FIRST come before the parts of all other files.
 """
 
-import importlib
-import importlib.util
 from types import ModuleType
 
 from core import discovery
@@ -30,20 +28,15 @@ def find(model: str) -> list[ModuleType]:
     if known is None and model != OWN:
         return []
     file = known.suite if known and known.suite else model.replace("-", "_")
-    if importlib.util.find_spec(f"{__name__}.{file}") is None:
-        return []
-    suite = importlib.import_module(f"{__name__}.{file}")
-    beyond = discovery.module(f"{__name__}.beyond.{file}")
-    return [suite, beyond] if beyond else [suite]
+    parts = f"{__name__}.{file}", f"{__name__}.beyond.{file}"
+    return [part for part in map(discovery.module, parts) if part]
 
 
 def calling(model: str, experiment: str) -> ModuleType | None:
     """The file that says how an experiment is called for a model: of the model's suite, else of
     that of a model of one's own."""
-    for suite in (*find(model), *find(OWN)):
-        if experiment in getattr(suite, "OPTIONS", {}):
-            return suite
-    return None
+    files = (*find(model), *find(OWN))
+    return next((file for file in files if experiment in getattr(file, "OPTIONS", {})), None)
 
 
 def defaults(name: str, model: BaseModel, experiment: str, factor: float) -> dict:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from experiments.base_models import llama2_13b
 from experiments.base_models.llama2 import N_HAT
+from experiments.suites import paper
+from experiments.suites.paper import BENCHMARKED, trained, untrained
 from experiments.suites.suite import Chain, Suite, intervals, n_hats, times
 
-FACTORS = 2, 4
+SEEDS = 1
 LENGTHS = 4096, 8192, 16384
 N_HATS = n_hats(llama2_13b.MODEL)
 INTERVALS = intervals(n_hat=N_HAT[2])
@@ -32,7 +34,6 @@ QUICK = {
     "passkey": {"lengths": LENGTHS[:2], "depths": 3, "keys": 1},
     "time_cost": {"repeats": 1},
 }
-BENCHMARKED = "longbench_e", "open_llm"
 EVALUATIONS = *BENCHMARKED, "ruler", "perplexity", "passkey"
 
 
@@ -41,40 +42,16 @@ def trained_settings(factor):
     return [("pi", {}), ("yarn", {}), ("dprope", {"n_hat": N_HAT[factor]}), ("clex", {})]
 
 
-def untrained_settings(factor):
-    return [
-        ("original", {}),
-        ("pi", {}),
-        ("yarn", {}),
-        ("dprope", {}),
-        ("dprope", {"n_hat": N_HAT[factor]}),
-    ]
-
-
-def trained(suite: Suite) -> Iterator[Chain]:
-    for factor in FACTORS:
-        for setting in [*trained_settings(factor), *suite.new]:
-            yield suite.fine_tuned(setting, factor, 0, EVALUATIONS)
-
-
-def untrained(suite: Suite) -> Iterator[Chain]:
-    for factor in FACTORS:
-        for setting in [*untrained_settings(factor), *suite.new]:
-            yield suite.untrained(setting, factor, EVALUATIONS)
-
-
 def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
-    """Tables 4 and 5, of 13B."""
+    """Of 13B."""
     if suite.name == "llama2-13b":
-        for setting in suite.distinct(N_HATS, 2, trained_settings(2)):
-            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
+        yield from paper.ablation_n_hat(suite)
 
 
 def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    """Tables 6 and 7, of 13B, at the n̂ of the main comparison."""
+    """Of 13B, at the n̂ of the main comparison."""
     if suite.name == "llama2-13b":
-        for setting in suite.distinct(INTERVALS, 2, trained_settings(2) + N_HATS):
-            yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
+        yield from paper.ablation_intervals(suite)
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

@@ -1,6 +1,6 @@
 """What a suite's loops yield: chains of commands, each of which makes one model and measures it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +23,7 @@ READS = {
     "learned": ("corpus",),
 }
 INTERVALS = 90, 180, 360, 720  # b in the paper's Tables 6 and 7
-SHARES = 96 / 128, 88 / 128, 80 / 128, 72 / 128, 64 / 128, 56 / 128  # n̂ of d in Tables 4 and 5
+N_HATS = 96, 88, 80, 72, 64, 56  # n̂ for d = 128 in Tables 4 and 5
 FITTING = "passkey", "ruler"  # of one's own model, they leave out what does not fit
 
 
@@ -75,7 +75,12 @@ class Suite:
 
     def seeds(self, count: int) -> range:
         """The seeds of `count` fine-tunes; under --quick, of one."""
-        return range(min(count, 1) if self.quick else count)
+        return range(1 if self.quick else count)
+
+    @property
+    def stated(self) -> ModuleType:
+        """The file that states what the paper's part measures."""
+        return suites.find(self.name)[0]
 
     @property
     def new(self) -> list[Choice]:
@@ -91,11 +96,11 @@ class Suite:
         """The chain of an experiment that chooses its methods itself.
 
         Args:
-            options: options of it; `weights` is the checkpoint of another chain, after which it
-                runs.
+            options: options of it, `factor` among them; `weights` is the checkpoint of another
+                chain, after which it runs.
         """
         measured = {"model": self._base, **options}
-        commands = self._measuring([experiment], measured, None, options.get("factor", 2))
+        commands = self._measuring([experiment], measured, None, options["factor"])
         return Chain(experiment, commands, needs=options.get("weights", ""))
 
     def untrained(self, setting: Choice, factor: float, experiments: Iterable[str]) -> Chain:
@@ -132,20 +137,26 @@ class Suite:
         output = self.checkpoint(setting, factor, seed)
         commands = self._measuring(experiments, {"model": output}, method, factor)
         if commands:
-            run = {"model": self.name, "method": method, "factor": factor, **options, "seed": seed}
-            run |= {"output": output, **training}
+            run = {
+                "model": self.name,
+                "method": method,
+                "factor": factor,
+                **options,
+                "seed": seed,
+                "output": output,
+                **training,
+            }
             commands.insert(0, self._command("finetune", run, factor))
         return Chain(Path(output).name, commands)
 
     def checkpoint(self, setting: Choice, factor: float, seed: int) -> str:
         """Where the result of a fine-tune goes."""
-        method, options = setting
-        run = Setting.make(method, options, factor).run_name(seed)
+        run = Setting.make(*setting, factor).run_name(seed)
         return str(self.output / "checkpoints" / run)
 
     def distinct(
         self,
-        settings: Iterable[Choice],
+        settings: Collection[Choice],
         factor: float,
         others: Iterable[Choice],
     ) -> list[Choice]:
@@ -158,22 +169,16 @@ class Suite:
             others: settings that the suite measures anyway; one of equal frequencies is the one to
                 measure. So an ablation trains no selection of pairs twice.
         """
-        # what learns has no frequencies yet
-        others = [setting for setting in others if not rope.get(setting[0]).start]
-        equal: dict[str, Choice] = {}
 
-        def frequencies(setting: Choice) -> str:
+        def frequencies(setting: Choice) -> str | None:
             method, options = setting
-            scaling = rope.scale(self.model.geometry, method, factor, **options)
-            return records.of_scaling(scaling)
+            what = records.of_method(self.model.geometry, method, factor, options)
+            return what.get("scaling")  # of what learns, there are none yet
 
-        for setting in others:
-            equal.setdefault(frequencies(setting), setting)
-        chosen = {}
-        for setting in settings:
-            key = frequencies(setting)
-            chosen[key] = equal.setdefault(key, setting)
-        return list(chosen.values())
+        first: dict[str | None, Choice] = {}
+        for setting in (*others, *settings):
+            first.setdefault(frequencies(setting), setting)
+        return [first[each] for each in dict.fromkeys(map(frequencies, settings))]
 
     @property
     def _base(self) -> str:
@@ -233,8 +238,8 @@ class Suite:
 
 def n_hats(model: BaseModel) -> list[Choice]:
     """DPRoPE at the paper's n̂, as shares of the model's head dimension d."""
-    half = model.geometry.head_dim / 2
-    return [(rope.PROPOSED, {"n_hat": 2 * round(share * half)}) for share in SHARES]
+    pairs = model.geometry.pairs
+    return [(rope.PROPOSED, {"n_hat": 2 * round(n_hat / 128 * pairs)}) for n_hat in N_HATS]
 
 
 def intervals(**options) -> list[Choice]:
@@ -260,12 +265,18 @@ def chains_of(modules: list[ModuleType], suite: Suite, part: str | None = None) 
     Raises:
         InputError: the suite has no such part, or nothing of these methods.
     """
-    parts = [function for module in modules for function in getattr(module, "FIRST", ())]
-    parts += [function for module in modules for function in module.PARTS]
-    names = [function.__name__ for function in parts]
-    parts.sort(key=lambda each: names.index(each.__name__))  # those of one name stay together
-    asked = [function for function in parts if part in (None, function.__name__)]
-    every = merged(chain for function in asked for chain in function(suite))
+    by_name: dict[str, list[Callable]] = {}  # those of one name stay together
+    for listed in ("FIRST", "PARTS"):
+        for module in modules:
+            for function in getattr(module, listed, ()):
+                by_name.setdefault(function.__name__, []).append(function)
+    every = merged(
+        chain
+        for name, functions in by_name.items()
+        if part in (None, name)
+        for function in functions
+        for chain in function(suite)
+    )
     chains = sorted(every, key=lambda chain: chain.needs)
     if not chains:
         what = f"no part {part!r}" if part else "nothing of these methods"
@@ -279,21 +290,19 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
     """One chain for each model, with the commands that several parts of a suite ask of it."""
     by_name: dict[str, Chain] = {}
     for chain in chains:
-        if not chain.commands:
-            continue
-        first = by_name.setdefault(chain.name, chain)
-        if first is not chain:
-            for command in chain.commands:
-                if command not in first.commands:
-                    first.commands.append(command)
+        if chain.commands:
+            first = by_name.setdefault(chain.name, chain)
+            first.commands += [each for each in chain.commands if each not in first.commands]
     return list(by_name.values())
 
 
-def names(name: str, model: BaseModel | None) -> set[str]:
-    """The names of all runs of a base model's suite; none of a model of one's own."""
-    if model is None:
-        return set()
+def names(name: str, model: BaseModel) -> set[str]:
+    """The names of all runs of a base model's suite."""
     suite = Suite(name, model, records.RESULTS, records.RESULTS)
-    parts = (part for module in suites.find(name) for part in module.PARTS)
-    chains = [chain for part in parts for chain in part(suite)]
-    return {chain.name for chain in chains} | {chain.scored for chain in chains}
+    return {
+        run
+        for module in suites.find(name)
+        for part in module.PARTS
+        for chain in part(suite)
+        for run in (chain.name, chain.scored)
+    }

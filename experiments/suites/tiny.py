@@ -5,15 +5,19 @@ last. A chain is the commands that make one model and measure it. `suite` holds 
 command, such as --quick.
 """
 
-from collections.abc import Iterator
-
 from experiments.base_models import tiny
-from experiments.suites.suite import Chain, Suite, intervals, n_hats, times
+from experiments.suites.paper import (
+    BENCHMARKED,
+    ablation_intervals,
+    ablation_n_hat,
+    trained,
+    untrained,
+    untrained_settings,
+)
+from experiments.suites.suite import intervals, n_hats, times
 from records import ROOT
 
-FACTORS = 2, 4
 SEEDS = 3
-N_HAT = tiny.MODEL.n_hat  # by factor
 N_HATS = n_hats(tiny.MODEL)
 INTERVALS = intervals()
 ABLATIONS = N_HATS + INTERVALS
@@ -50,46 +54,12 @@ QUICK = {
     "time_cost": {"repeats": 1},
 }
 READS_ITS_OWN = "perplexity", "longbench_e", "open_llm"
-BENCHMARKED = "longbench_e", "open_llm"
 EVALUATIONS = "perplexity", "passkey", "ruler", *BENCHMARKED
 
 
-def dprope(factor):
-    """DPRoPE with t = 0 and with the paper's n̂; a setting is a method and its options."""
-    return [("dprope", {}), ("dprope", {"n_hat": N_HAT[factor]})]
-
-
-def untrained_settings(factor):
-    return [("original", {}), ("pi", {}), ("yarn", {}), *dprope(factor)]
-
-
 def trained_settings(factor):
-    return [("pi", {}), ("yarn", {}), *dprope(factor), ("clex", {})]
-
-
-def trained(suite: Suite) -> Iterator[Chain]:
-    for seed in suite.seeds(SEEDS):
-        for factor in FACTORS:
-            for setting in [*trained_settings(factor), *suite.new]:
-                yield suite.fine_tuned(setting, factor, seed, EVALUATIONS)
-
-
-def untrained(suite: Suite) -> Iterator[Chain]:
-    for factor in FACTORS:
-        for setting in [*untrained_settings(factor), *suite.new]:
-            yield suite.untrained(setting, factor, EVALUATIONS)
-
-
-def ablation_n_hat(suite: Suite) -> Iterator[Chain]:
-    """Tables 4 and 5."""
-    for setting in suite.distinct(N_HATS, 2, trained_settings(2)):
-        yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
-
-
-def ablation_intervals(suite: Suite) -> Iterator[Chain]:
-    """Tables 6 and 7."""
-    for setting in suite.distinct(INTERVALS, 2, trained_settings(2) + N_HATS):
-        yield suite.fine_tuned(setting, 2, 0, BENCHMARKED)
+    """All of the others, and CLEX; a setting is a method and its options."""
+    return [*untrained_settings(tiny.MODEL, factor)[1:], ("clex", {})]
 
 
 PARTS = trained, untrained, ablation_n_hat, ablation_intervals, times

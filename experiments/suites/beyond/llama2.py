@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from experiments.suites.llama2 import EVALUATIONS, FACTORS
+from experiments.suites.llama2 import EVALUATIONS
+from experiments.suites.paper import FACTORS
 from experiments.suites.suite import Chain, Suite
 
 METHODS = "ntk", "mrrope-pro", "dprope-significant", "dprope-covered"

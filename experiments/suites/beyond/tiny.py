@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from experiments.suites.beyond.parts import covering, last_tokens, learned_factors
+from experiments.suites.paper import FACTORS, untrained_settings
 from experiments.suites.suite import Chain, Suite
-from experiments.suites.tiny import EVALUATIONS, FACTORS, SEEDS, untrained_settings
+from experiments.suites.tiny import EVALUATIONS, SEEDS
 
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
@@ -53,8 +54,8 @@ def untrained(suite: Suite) -> Iterator[Chain]:
 def keys(suite: Suite) -> Iterator[Chain]:
     """Keys in plays, of the paper's methods, newer rules and a new one; and without extension."""
     for factor in FACTORS:
-        settings = [*untrained_settings(factor), *RULES, WITHOUT_ATTENTION_FACTOR, *suite.new]
-        for setting in settings:
+        papers = untrained_settings(suite.model, factor)
+        for setting in (*papers, *RULES, WITHOUT_ATTENTION_FACTOR, *suite.new):
             yield suite.untrained(setting, factor, KEYS)
         yield from last_tokens(suite, factor)
 
