@@ -11,13 +11,12 @@ the arguments of a call, which PyTorch then computes. What that function does no
 caps and sinks, never calls it.
 """
 
-import contextlib
 import functools
 import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from unittest import mock
 
@@ -31,10 +30,12 @@ from core.errors import in_one_line
 
 NAME = "sdpa_bfloat16"
 BLOCK = 128  # queries and keys of a block
-# What every CPU with AMX or AVX512-BF16 has: machines that share a home share what is compiled.
-VECTORS = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma"]
-FLAGS = ["-O3", *VECTORS, "-mprefer-vector-width=512", "-ffast-math", "-fopenmp"]
-FLAGS.append(f"-DBLOCK={BLOCK}L")
+# The vectors are those of every CPU with AMX or AVX512-BF16: machines that share a home share what
+# is compiled.
+FLAGS = (
+    "-O3 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512 -ffast-math "
+    f"-fopenmp -DBLOCK={BLOCK}L"
+).split()
 _plain = functional.scaled_dot_product_attention
 
 
@@ -48,14 +49,9 @@ class Kernel:
     def __init__(self) -> None:
         self.used = False
 
-    @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
+    def installed(self) -> AbstractContextManager:
         """Inside the context, every model's call of PyTorch's function comes here."""
-        functional.scaled_dot_product_attention = self.attend
-        try:
-            yield
-        finally:
-            functional.scaled_dot_product_attention = _plain
+        return mock.patch.object(functional, "scaled_dot_product_attention", self.attend)
 
     def attend(
         self,

@@ -4,8 +4,6 @@ GB are 10⁹ bytes. No model is allocated. Everything is counted for Llama's lay
 queries.
 """
 
-from dataclasses import replace
-
 from transformers import PreTrainedConfig
 
 from core.errors import InputError
@@ -28,7 +26,7 @@ def parameters(config: PreTrainedConfig) -> int:
 
 
 def memory(
-    config: PreTrainedConfig, settings: Training, length: int, gpus: int
+    config: PreTrainedConfig, tokens: int, checkpointing: bool, gpus: int
 ) -> dict[str, float]:
     """GB per GPU of each kind of tensor at the peak of training in bfloat16.
 
@@ -36,15 +34,14 @@ def memory(
     float32, and 12 of a float32 master copy with AdamW's two moments. A single GPU holds the same.
 
     Args:
-        length: tokens per sequence.
+        tokens: that each GPU takes at a time.
     """
     count = parameters(config)
     of_weights = {"weights": 2, "gradients": 4, "optimizer": 12}
     peak = {name: size * count / gpus for name, size in of_weights.items()}
     if gpus > 1:
         peak["gathered weights"] = 2 * min(count, LIVE_PARAMETERS)
-    tokens = length * settings.device_batch
-    peak |= activations(config, tokens, settings.checkpointing, autocast=gpus == 1)
+    peak |= activations(config, tokens, checkpointing, autocast=gpus == 1)
     return {name: size / 1e9 for name, size in peak.items()}
 
 
@@ -67,10 +64,9 @@ def activations(
     # what it multiplies. Then q, k, v and attention's output; the MLP's gate, activation, up and
     # product.
     norms, residual = (26, 4) if autocast else (16, 2)
-    layer = tokens * (norms * width + 4 * 2 * width + 4 * 2 * inner)
+    layer = kept = tokens * (norms * width + 4 * 2 * width + 4 * 2 * inner)
     # the gradients of the MLP's, the most that a backward pass holds at a time
     at_a_time = tokens * 3 * 2 * inner
-    kept = layer
     if checkpointing:
         kept = tokens * residual * width
         at_a_time += layer
@@ -133,7 +129,7 @@ def plan(
     if not gpus:
         return lines
     each = device_batch(settings, gpus)
-    peak = memory(config, replace(settings, device_batch=each), length, gpus)
+    peak = memory(config, length * each, settings.checkpointing, gpus)
     hours = flops(config, tokens, length) / (gpus * A100) / 3600
     return [
         *lines,

@@ -63,11 +63,18 @@ def books(source: str, seed: int) -> Iterator[Book]:
         InputError: there are no files, there is no text in them, or the hub cannot be reached.
     """
     rng = np.random.default_rng(seed)
-    if source == "hub":
-        return _from_hub(rng)
     if source == "books":
-        return iter(_shuffled(_packaged(), rng))
-    return _with_text(texts.in_folder(Path(source)), rng)
+        yield from _shuffled(texts.books(texts.AVAILABLE)[texts.SCORED :], rng)
+        return
+    if source == "hub":
+        instead = "give --corpus a directory of text or parquet files instead"
+        download = functools.partial(hub.download, HUB, otherwise=instead)
+        names = _shuffled(download(TRAINING, dry_run=True), rng)
+        paths = (path for name in names for path in download(name))
+    else:
+        paths = iter(_shuffled(texts.in_folder(Path(source)), rng))
+    for path in paths:
+        yield from (book for book in _shuffled(texts.in_file(path), rng) if book.text.strip())
 
 
 def content(source: str) -> str | list:
@@ -80,33 +87,17 @@ def content(source: str) -> str | list:
         return [HUB, hub.REVISIONS[HUB]]
     if source == "books":
         return source
-    return [[file.name, _content(file)] for file in texts.in_folder(Path(source))]
-
-
-def _from_hub(rng: np.random.Generator) -> Iterator[Book]:
-    """The training books of PG19 on the hub."""
-    otherwise = "give --corpus a directory of text or parquet files instead"
-    for name in _shuffled(hub.download(HUB, TRAINING, otherwise, dry_run=True), rng):
-        yield from _with_text(hub.download(HUB, name, otherwise), rng)
-
-
-def _with_text(paths: list[Path], rng: np.random.Generator) -> Iterator[Book]:
-    """The books that are not empty, of shuffled files."""
-    for file in _shuffled(paths, rng):
-        yield from (book for book in _shuffled(texts.in_file(file), rng) if book.text.strip())
-
-
-def _content(file: Path) -> str:
-    """The SHA-256 of a table of books as it is, of a text as it is read."""
-    return files.sha256(file) if texts.is_parquet(file) else texts.in_file(file)[0].sha256
+    return [
+        [
+            file.name,
+            files.sha256(file) if texts.is_parquet(file) else texts.in_file(file)[0].sha256,
+        ]
+        for file in texts.in_folder(Path(source))
+    ]
 
 
 def _shuffled(items: list, rng: np.random.Generator) -> list:
     return [items[index] for index in rng.permutation(len(items))]
-
-
-def _packaged() -> list[Book]:
-    return texts.books(texts.AVAILABLE)[texts.SCORED :]
 
 
 class PackedSequences:
@@ -125,15 +116,13 @@ class PackedSequences:
 
     def __init__(self, directory: Path, total: int, seed: int) -> None:
         again = f"remove {directory}; it will be made again"
+        tokens = directory / "tokens.bin"
         self.facts = files.read_json(directory / "data.json", again)
         content = self.facts.pop("content", None)
-        tokens = files.sha256(directory / "tokens.bin")
-        if content != identity(**self.facts) or self.facts["sha256"] != tokens:
+        if content != identity(**self.facts) or self.facts["sha256"] != files.sha256(tokens):
             raise InputError(f"{directory} is not what was written there; {again}.")
         shape = self.facts["sequences"], self.facts["length"]
-        self._tokens = np.memmap(
-            directory / "tokens.bin", dtype=self.facts["dtype"], mode="r", shape=shape
-        )
+        self._tokens = np.memmap(tokens, self.facts["dtype"], "r", shape=shape)
         self._total = total
         self._seed = seed
 
@@ -212,31 +201,26 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
     }
     directory = cache / identity(**what)
 
-    # In one process per host, as hosts may not share a disk.
+    # In one process per host, as hosts may not share a disk; and of one command, which finds the
+    # directory whole if another one made it.
     with processes.one_of_all(int(os.environ.get("LOCAL_RANK", "0")) == 0) as here:
         if here:
-            _make(directory, wanted, tokenizer)
+            with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
+                if not directory.exists():
+                    with files.new(directory) as new:
+                        _write(new, wanted, tokenizer)
     return PackedSequences(directory, wanted.total, wanted.seed)
-
-
-def _make(directory: Path, wanted: Wanted, tokenizer) -> None:
-    """The directory appears whole or not at all, and one process of all commands makes it."""
-    with files.lock(directory.with_name(f"{directory.name}.tokens"), wait=True):
-        if not directory.exists():
-            with files.new(directory) as new:
-                new.mkdir()
-                _write(new, wanted, tokenizer)
 
 
 def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
     source = wanted.source
     length = wanted.length
     per_book = wanted.per_book
-    dtype = np.dtype("uint16" if len(tokenizer) <= 2**16 else "uint32")
+    dtype = "uint16" if len(tokenizer) <= 2**16 else "uint32"
     stated: list[dict] = []
     count = 0
-    longest = 0
-    short = {}
+    sizes: list[tuple[str, int]] = []
+    folder.mkdir()
     # The packaged books are so few that each gives an equal share.
     if source == "books" and per_book is None:
         per_book = -(-wanted.total // (texts.AVAILABLE - texts.SCORED))
@@ -245,10 +229,8 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
         for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, wanted.seed)):
             special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {source}")
             tokens = [*wanted.bos, *of_text]
-            longest = max(longest, len(tokens))
+            sizes.append((book.title, len(tokens)))
             whole = len(tokens) // length
-            if not whole:
-                short[book.title] = len(tokens)
             cut = min(whole, per_book or whole, wanted.total - count)
             if cut:
                 first = 0
@@ -257,12 +239,20 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
                     first = int(draws.integers(whole - cut + 1))
                 ids = tokens[first * length : (first + cut) * length]
                 out.write(np.asarray(ids, dtype=dtype).tobytes())
-                known = {"title": book.title, "sha256": book.sha256, "tokens": len(tokens)}
-                stated.append(known | {"first": first, "sequences": cut})
+                stated.append(
+                    {
+                        "title": book.title,
+                        "sha256": book.sha256,
+                        "tokens": len(tokens),
+                        "first": first,
+                        "sequences": cut,
+                    }
+                )
                 count += cut
                 bar.update(cut)
             if count == wanted.total:
                 break
+    longest = max((size for _, size in sizes), default=0)
     if not longest:
         raise InputError(f"the corpus {source} holds no text; give --corpus a directory of books.")
     if count < wanted.batch:
@@ -271,13 +261,13 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
             f"{wanted.batch} (its longest book has {longest} tokens); give a shorter --length, a "
             "smaller --batch or more text."
         )
-    texts.say_left_out(short, length)
+    texts.say_left_out({title: size for title, size in sizes if size < length}, length)
     facts = {
         # a directory's path says nothing of its contents
         "source": source if source in ("hub", "books") else "directory",
         "length": length,
         "sequences": count,
-        "dtype": dtype.name,
+        "dtype": dtype,
         "sha256": files.sha256(folder / "tokens.bin"),
         "books": stated,
     }
@@ -288,7 +278,7 @@ def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[i
     """The books with their token ids, TOGETHER at a time on all cores."""
     unread = books(source, seed)
     while group := list(itertools.islice(unread, TOGETHER)):
-        titles = [book.title for book in group]
-        read = [book.text for book in group]
-        ids = special_tokens.as_characters(tokenizer, read, titles)
+        ids = special_tokens.as_characters(
+            tokenizer, [book.text for book in group], [book.title for book in group]
+        )
         yield from zip(group, ids, strict=True)

@@ -2,18 +2,17 @@
 
 For a vocabulary of 32,000 and 16,384 tokens, logits and their gradient would take 4 GB. Here they
 are computed a few tokens at a time: by Liger's kernel if it is installed and there is a GPU, and by
-:func:`chunked_loss` otherwise.
+:class:`ChunkedLoss` otherwise.
 
 No code of a model is replaced. :class:`HeadLoss` gives the output head (`lm_head`) a forward that
 returns the loss instead of logits while labels are set. The head is still called as a module, so
 DeepSpeed's ZeRO-3 gathers its weight, and data-parallel wrappers see an ordinary forward pass.
 """
 
-import importlib.util
-
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.utils import is_liger_kernel_available
 
 from core.errors import InputError
 
@@ -21,16 +20,13 @@ IGNORED = -100
 CHUNK_LOGITS = 2**25  # how many logits are held at a time: 128 MiB in float32
 
 
-def chunked_loss(hidden: Tensor, weight: Tensor, labels: Tensor, chunk: int) -> Tensor:
+class ChunkedLoss(torch.autograd.Function):
     """What :func:`summed_loss` computes, `chunk` tokens at a time.
 
     The forward pass computes the gradients, too, so that no more than one chunk's logits are held
     and none is computed twice. The chunks' gradients of the weight are summed in float32.
     """
-    return _ChunkedLoss.apply(hidden, weight, labels, chunk)
 
-
-class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, labels, chunk):
         exact = torch.promote_types(weight.dtype, torch.float32)
@@ -64,7 +60,7 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 def uses_liger(device: torch.device) -> bool:
     """Whether Liger's kernel computes the loss on this device."""
-    return device.type == "cuda" and importlib.util.find_spec("liger_kernel") is not None
+    return device.type == "cuda" and is_liger_kernel_available()
 
 
 def summed_loss(hidden: Tensor, weight: Tensor, labels: Tensor) -> Tensor:
@@ -76,7 +72,7 @@ def summed_loss(hidden: Tensor, weight: Tensor, labels: Tensor) -> Tensor:
         labels: [tokens], the next token of each.
     """
     if not uses_liger(hidden.device):
-        return chunked_loss(hidden, weight, labels, max(1, CHUNK_LOGITS // len(weight)))
+        return ChunkedLoss.apply(hidden, weight, labels, max(1, CHUNK_LOGITS // len(weight)))
     from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
 
     return liger_fused_linear_cross_entropy(
@@ -100,8 +96,7 @@ class HeadLoss:
 
     def __init__(self, model: PreTrainedModel) -> None:
         config = model.config.get_text_config(decoder=True)
-        scales = "logit_scale", "logits_scaling", "lm_head_multiplier"
-        changes = "final_logit_softcapping", *scales
+        changes = "final_logit_softcapping", "logit_scale", "logits_scaling", "lm_head_multiplier"
         changed = any(getattr(config, name, None) for name in changes)
         self._labels: Tensor | None = None
         self._head = model.get_output_embeddings()

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from core.errors import InputError
 from experiments.training import loss
-from experiments.training.loss import IGNORED, HeadLoss, chunked_loss, summed_loss
+from experiments.training.loss import IGNORED, ChunkedLoss, HeadLoss, summed_loss
 from tests.core.huggingface.test_families import FAMILIES
 from tests.models import random_model, tokens
 from tests.processes import fork, wait
@@ -32,7 +32,7 @@ def inputs(dtype=torch.float64):
 @pytest.mark.parametrize("chunk", [1, 4, 100])
 def test_loss_and_gradients_are_those_of_cross_entropy(chunk):
     hidden, weight, labels = inputs()
-    ours = chunked_loss(hidden, weight, labels, chunk)
+    ours = ChunkedLoss.apply(hidden, weight, labels, chunk)
     logits = linear(hidden, weight)
     plain = cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
     assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
