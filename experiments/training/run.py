@@ -6,11 +6,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from transformers.trainer_pt_utils import get_model_param_count
 from transformers.utils import is_flash_attn_2_available
 
 import records
@@ -33,48 +33,39 @@ CHECKPOINTS = records.ROOT / "checkpoints"
 _FREE = ("steps", "corpus", "device_batch", "checkpointing", "save_every")
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a command line asks for.
+def with_dtype(training: Training) -> Training:
+    """The settings with a dtype, by default bfloat16 on a GPU that supports it, else float32.
 
-    Attributes:
+    It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on
+    the CPU.
+
+    Raises:
+        InputError: the settings state bfloat16, and this GPU does not support it.
+    """
+    on_gpu = torch.cuda.is_available()
+    supported = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    if training.dtype == "bfloat16" and on_gpu and not supported:
+        raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
+    return dataclasses.replace(
+        training, dtype=training.dtype or ("bfloat16" if supported else "float32")
+    )
+
+
+def fine_tune(command: Command, name: str, asked: dict, training: Training) -> None:
+    """Train, unless the checkpoint exists, and write its record.
+
+    Args:
         name: of the run, which its record and by default its checkpoint have.
-        options: the method's.
-        factor: s.
-        seed: of the data's order.
-        length: tokens per sequence.
-        steps: of the optimizer.
+        asked: what the command line asks for: the method, the factor, its options, the seed of the
+            data's order, the length of a sequence and the steps of the optimizer.
         training: the other settings.
     """
-
-    name: str
-    method: str
-    options: dict
-    factor: float
-    seed: int
-    length: int
-    steps: int
-    training: Training
-
-
-def with_dtype(training: Training) -> Training:
-    """The settings with a dtype, by default that of this machine; InputError if it lacks the one
-    that is given."""
-    default = trainers.default_dtype()
-    if training.dtype == "bfloat16" and torch.cuda.is_available() and default != "bfloat16":
-        raise InputError("this GPU has no bfloat16 arithmetic; give --dtype float32.")
-    return dataclasses.replace(training, dtype=training.dtype or default)
-
-
-def fine_tune(command: Command, asked: Asked) -> None:
-    """Train, unless the checkpoint exists, and write its record."""
-    command.model.source.check_access()
     # refuses a batch that cannot be divided
-    budget.device_batch(asked.training, processes.expected())
-    run = settings_of_run(command, asked)
-    folder = command.arguments.output or CHECKPOINTS / command.model.folder / asked.name
+    budget.device_batch(training, processes.expected())
+    run = settings_of_run(command, asked, training)
+    folder = command.arguments.output or CHECKPOINTS / command.model.folder / name
     output = Output(folder, run)
-    file = records.path(command.results, command.model.folder, command.name, asked.name)
+    file = records.path(command.results, command.model.folder, command.name, name)
     is_recorded = records.is_done(file, run, command.arguments.replace)
     command.check_model()
     if output.is_done:
@@ -84,7 +75,7 @@ def fine_tune(command: Command, asked: Asked) -> None:
         loading.check_trainable(command.model.source, command.model.config)
         processes.start(records.program(command.name))
         try:
-            train(command, output, asked.training)
+            train(command, output, training)
         except BaseException as error:
             error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
             raise
@@ -93,61 +84,52 @@ def fine_tune(command: Command, asked: Asked) -> None:
         record(command, trained.read(output.path), run, file)
 
 
-def print_needs(command: Command, asked: Asked) -> None:
+def print_needs(command: Command, training: Training, length: int, steps: int) -> None:
     """Print what the run needs."""
     gpus = command.arguments.gpus or torch.cuda.device_count()
     config = command.model.architecture
-    print(*budget.plan(config, asked.training, asked.length, asked.steps, gpus), sep="\n")
+    print(*budget.plan(config, training, length, steps, gpus), sep="\n")
     if not gpus:
-        print(f"expected      {hours_here(command, asked)}")
+        work = budget.flops(config, length * training.batch * steps, length)
+        print(f"expected      {hours_here(command, training.dtype, work)}")
 
 
-def hours_here(command: Command, asked: Asked) -> str:
+def hours_here(command: Command, dtype: str | None, work: float) -> str:
     """The hours that a run takes on this CPU, by the records of those that trained this model on
-    it."""
-    config = command.model.architecture
-    training = asked.training
-    work = budget.flops(config, asked.length * training.batch * asked.steps, asked.length)
+    it.
+
+    Args:
+        work: its floating-point operations.
+    """
     device = records.environment()["device"]
     seconds = []
     for results in {command.results, records.OWN, records.RESULTS}:
         folder = records.folder(results, command.model.folder, command.name)
-        for file in sorted(folder.glob("*.json")):
-            known = records.read(file)
+        for known in map(records.read, folder.glob("*.json")):
             run = known["run"]
             environment = known["environment"]
-            if environment.get("device") != device or run["dtype"] != training.dtype:
-                continue
-            done = budget.flops(config, known["scores"]["tokens"], run["length"])
-            seconds.append(environment["seconds"] * work / done)
+            if (environment.get("device"), run["dtype"]) == (device, dtype):
+                tokens = known["scores"]["tokens"]
+                done = budget.flops(command.model.architecture, tokens, run["length"])
+                seconds.append(environment["seconds"] * work / done)
     if not seconds:
-        return (
-            f"unknown: no training of this model in {training.dtype} is recorded of this CPU "
-            f"({device})"
-        )
+        return f"unknown: no training of this model in {dtype} is recorded of this CPU ({device})"
     hours = statistics.median(seconds) / 3600
-    count = len(seconds)
-    return f"{hours:.2g} hours, as this model's training took on {device} (records: {count})"
+    took = f"as this model's training took on {device} (records: {len(seconds)})"
+    return f"{hours:.2g} hours, {took}"
 
 
-def settings_of_run(command: Command, asked: Asked) -> dict:
+def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
     """All that decides the result, as a file states it and in this order: a run's identity is its
     hash, and its manifest, training.json and record repeat it."""
-    training = asked.training
-    settings = dataclasses.asdict(training)
     configuration = command.model.config.to_dict()
     facts = {
         "scale": command.model.folder,
         "experiment": command.name,
-        "method": asked.method,
-        "factor": float(asked.factor),
-        "options": asked.options,
-        "seed": asked.seed,
-        "length": asked.length,
-        "steps": asked.steps,
+        **asked,
         **{
             name: value
-            for name, value in settings.items()
+            for name, value in dataclasses.asdict(training).items()
             if name not in _FREE and value is not None
         },
         "data": training_text.content(training.corpus),
@@ -157,7 +139,9 @@ def settings_of_run(command: Command, asked: Asked) -> dict:
             for name, value in configuration.items()
             if name.endswith(loading.DROPOUT) and value
         },
-        **records.of_method(command.model.geometry, asked.method, asked.factor, asked.options),
+        **records.of_method(
+            command.model.geometry, asked["method"], asked["factor"], asked["options"]
+        ),
         **texts.bos_for_record(command.bos),
     }
     return json.loads(json.dumps(facts, default=str))
@@ -166,7 +150,6 @@ def settings_of_run(command: Command, asked: Asked) -> dict:
 def train(command: Command, output: Output, training: Training) -> None:
     """Train from the last checkpoint, or from the start, to the end; every process calls this."""
     settings = output.settings
-    length = settings["length"]
     steps = settings["steps"]
     seed = settings["seed"]
     arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
@@ -176,7 +159,7 @@ def train(command: Command, output: Output, training: Training) -> None:
         cache = command.results.resolve().parent / "runs" / "data"
         wanted = training_text.Wanted(
             training.corpus,
-            length,
+            settings["length"],
             settings["batch"],
             steps,
             seed,
@@ -201,14 +184,14 @@ def train(command: Command, output: Output, training: Training) -> None:
         trainer = trainers.Trainer(model, arguments, data, manifest)
         trainer.train()
         facts = {
-            "parameters": sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters()),
+            "parameters": get_model_param_count(model),
             "data_facts": data.facts | {"order": data.order()},
             "ran_on": trainer.ran_on(),
         }
         tokenizer = loading.stock_tokenizer(command.model.source)
-        with trainer.whole_model() as whole:
+        with trainer.whole_model():
             if processes.is_first():
-                output.finish(whole, tokenizer, trainer.state.log_history, facts)
+                output.finish(model, tokenizer, trainer.state.log_history, facts)
 
 
 def record(command: Command, facts: dict, run: dict, file: Path) -> None:
@@ -218,6 +201,7 @@ def record(command: Command, facts: dict, run: dict, file: Path) -> None:
         facts: its `training.json`.
         run: its settings.
     """
+    read = facts["data_facts"]
     losses = facts["losses"]
     last = losses[-max(1, len(losses) // 10) :]
     sequences = run["batch"] * run["steps"]
@@ -233,16 +217,12 @@ def record(command: Command, facts: dict, run: dict, file: Path) -> None:
             "tokens_per_second": round(tokens / seconds, 1),
             "parameters": facts["parameters"],
             "tokens": tokens,
-            "epochs": round(sequences / facts["data_facts"]["sequences"], 3),
+            "epochs": round(sequences / read["sequences"], 3),
             "losses": losses,
         },
-        data_facts=read_by(facts["data_facts"]),
+        # of the text: its tokens' hash, its books with their numbers of sequences, and, unless an
+        # older version trained it, the book of each sequence in training order
+        data_facts={name: read[name] for name in ("sha256", "books", "order") if name in read},
         seconds=seconds,
         of_machine={"ran_on": facts["ran_on"]},
     )
-
-
-def read_by(data_facts: dict) -> dict:
-    """What a record says of the text that a fine-tune read: its tokens' hash, its books with their
-    numbers of sequences, and the book of each sequence in training order."""
-    return {name: data_facts[name] for name in ("sha256", "books", "order") if name in data_facts}

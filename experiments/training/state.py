@@ -34,10 +34,10 @@ from experiments.kit import loading, processes
 from records import trained
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MANIFEST = "manifest.json"
-_NAME = "checkpoint-"  # and the number of steps, as transformers has it
+NAME = "checkpoint-"  # and the number of steps, as transformers has it
 _FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
 _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
 
@@ -55,7 +55,7 @@ _MANIFEST = having(
 
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a run's directory, and what a kill left of one."""
-    return [path for path in folder.glob(f"{_NAME}*") if path.name.removeprefix(_NAME).isdigit()]
+    return [path for path in folder.glob(f"{NAME}*") if path.name.removeprefix(NAME).isdigit()]
 
 
 def last(folder: Path) -> Path | None:
@@ -66,7 +66,7 @@ def last(folder: Path) -> Path | None:
 
 def step(checkpoint: Path) -> int:
     """The number of steps that a checkpoint holds."""
-    return int(checkpoint.name.removeprefix(_NAME))
+    return int(checkpoint.name.removeprefix(NAME))
 
 
 def facts(run: dict, *patterns: str) -> dict:
@@ -87,17 +87,6 @@ def facts(run: dict, *patterns: str) -> dict:
 def write_manifest(checkpoint: Path, facts: dict) -> None:
     """Write the manifest of a checkpoint's present files."""
     files.write_json(checkpoint / MANIFEST, {"files": _hashes(checkpoint), **facts})
-
-
-def complete(trainer: Trainer, facts: dict) -> None:
-    """End the saving of a Trainer's checkpoint: write its manifest, and remove the checkpoints
-    before it. Every process calls this."""
-    trainer.accelerator.wait_for_everyone()
-    if trainer.is_world_process_zero():
-        folder = Path(trainer.args.output_dir)
-        saved = folder / f"{_NAME}{trainer.state.global_step}"
-        write_manifest(saved, facts)
-        remove_but(saved, folder)
 
 
 def remove_but(kept: Path | None, folder: Path) -> None:

@@ -17,7 +17,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -35,9 +34,9 @@ from experiments.training import attention, budget, state
 from experiments.training.loss import HeadLoss
 
 LIBRARIES = "deepspeed", "liger_kernel", "flash_attn"  # that a run may use, if they are installed
-# How long processes wait for one of them that tokenises a corpus, or reads or hashes hundreds of
-# gigabytes.
-PATIENCE = timedelta(hours=4)
+# Seconds that processes wait for one of them that tokenises a corpus, or reads or hashes hundreds
+# of gigabytes.
+PATIENCE = 4 * 3600
 _REMEDY = "lower the learning rate, or check the data"
 DEEPSPEED = Path(__file__).with_name("deepspeed_zero3.json")
 # DeepSpeed still uses old names in torch, and torch warns of them several times per step.
@@ -58,21 +57,19 @@ class Trainer(transformers.Trainer):
         InputError: the model's class cannot compute activations again.
     """
 
-    loss_is_scaled_for_ga = True
-
     def __init__(
         self,
         model: PreTrainedModel,
         arguments: TrainingArguments,
         data: Dataset,
-        facts: dict | None = None,
+        facts: dict,
     ) -> None:
         if arguments.activation_checkpointing and not model.supports_gradient_checkpointing:
             raise InputError(
                 f"{type(model).__name__} cannot recompute activations; give --no-checkpointing."
             )
         self._loss = HeadLoss(model)
-        self.facts = facts or {}
+        self.facts = facts
         self._kernel = None
         if arguments.bf16 and arguments.use_cpu:
             self._kernel = attention.kernel(len(data[0]["input_ids"]))
@@ -83,24 +80,22 @@ class Trainer(transformers.Trainer):
         transformers.logging.disable_progress_bar()  # it would show the saving of each checkpoint
         super().__init__(model=model, args=arguments, train_dataset=data)
         self.remove_callback(PrinterCallback)
-        self.model_accepts_loss_kwargs = (
-            True  # asks for num_items_in_batch: the tokens of all micro-batches
-        )
+        # asks for num_items_in_batch: the tokens of all micro-batches
+        self.model_accepts_loss_kwargs = True
         self._loss_shifts_labels = True
         self._draws = clex.Draws(arguments.seed)
 
     @contextlib.contextmanager
-    def whole_model(self) -> Iterator[PreTrainedModel]:
-        """Inside the context, the model with its whole weights, which ZeRO-3 divides among the
+    def whole_model(self) -> Iterator[None]:
+        """Inside the context, the model has its whole weights, which ZeRO-3 divides among the
         processes. Every process calls this."""
-        model = self.accelerator.unwrap_model(self.model)
         gathered = contextlib.nullcontext()
         if self.is_deepspeed_enabled:
             import deepspeed
 
-            gathered = deepspeed.zero.GatheredParameters(list(model.parameters()))
+            gathered = deepspeed.zero.GatheredParameters(list(self.model.parameters()))
         with gathered:
-            yield model
+            yield
         self.accelerator.wait_for_everyone()
 
     def train(self):
@@ -116,15 +111,19 @@ class Trainer(transformers.Trainer):
         checkpoint = state.last(folder)
         self._last_log = time.perf_counter()
         self._signal = 0
-        bar = tqdm(
-            total=self.args.max_steps,
-            initial=state.step(checkpoint) if checkpoint else 0,
-            unit="step",
-            desc=folder.stem,
-            disable=not self.is_world_process_zero(),
-        )
-        # The bar is closed before an error is printed, which so has a line of its own.
-        with bar as self._bar, self._heeding_signals():
+        done = state.step(checkpoint) if checkpoint else 0
+        self._micro_batches = done * self.args.gradient_accumulation_steps  # in this process
+        with (
+            # closed before an error is printed, which so has a line of its own
+            tqdm(
+                total=self.args.max_steps,
+                initial=done,
+                unit="step",
+                desc=folder.stem,
+                disable=not self.is_world_process_zero(),
+            ) as self._bar,
+            self._heeding_signals(),
+        ):
             super().train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if self._signal and self.state.global_step < self.args.max_steps:
             if self._signal == signal.SIGINT:
@@ -160,19 +159,22 @@ class Trainer(transformers.Trainer):
             restore()
 
     def _save_checkpoint(self, model, trial):
+        folder = Path(self.args.output_dir)
         try:
             super()._save_checkpoint(model, trial)
-            state.complete(self, self.facts)
-        except Exception:
-            if self.is_world_process_zero():  # a full disk has no use for a part of one
-                folder = Path(self.args.output_dir)
+            self.accelerator.wait_for_everyone()
+            if self.is_world_process_zero():
+                saved = folder / f"{state.NAME}{self.state.global_step}"
+                state.write_manifest(saved, self.facts)
+        finally:
+            # those before; and a part of one, for which a full disk has no use
+            if self.is_world_process_zero():
                 state.remove_but(state.last(folder), folder)
-            raise
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
         """This micro-batch's share of the mean loss over all tokens of the step."""
-        read = {name: values for name, values in inputs.items() if name != "labels"}
-        total = self._loss(model, read, inputs["labels"])
+        labels = inputs.pop("labels")
+        total = self._loss(model, inputs, labels)
         # Gradients are averaged over processes afterwards, so each process multiplies its share by
         # their number.
         loss = total * (self.accelerator.num_processes / num_items_in_batch)
@@ -186,8 +188,7 @@ class Trainer(transformers.Trainer):
 
     def _items(self) -> range:
         """The indices of the data's items in this process's micro-batch."""
-        before = self.state.global_step * self.args.gradient_accumulation_steps + self._micro_batch
-        first = before * self.args.world_size + self.accelerator.process_index
+        first = self._micro_batches * self.args.world_size + self.accelerator.process_index
         return range(first * self._train_batch_size, (first + 1) * self._train_batch_size)
 
     def _get_grad_norm(self, model, grad_norm=None):
@@ -202,12 +203,12 @@ class Trainer(transformers.Trainer):
         """What computed the run (for a resumed run, its last part); this is not part of the run's
         identity."""
         config = self.model.config.get_text_config(decoder=True)
-        by_kernel = self._kernel and self._kernel.used
+        used = self._kernel and self._kernel.used
         return {
             "processes": self.args.world_size,
             "device_batch": self._train_batch_size,
             "accumulated": self.args.gradient_accumulation_steps,
-            "attention": attention.NAME if by_kernel else config._attn_implementation,
+            "attention": attention.NAME if used else config._attn_implementation,
             "loss": self._loss.kernel(self.args.device),
             **dict.fromkeys(LIBRARIES),
             **records.versions(*LIBRARIES),
@@ -220,13 +221,8 @@ class Trainer(transformers.Trainer):
         attending = self._kernel.installed() if self._kernel else contextlib.nullcontext()
         with drawing, attending:  # also while activations are recomputed
             loss = super().training_step(model, inputs, num_items_in_batch)
-        self._micro_batch += 1
+        self._micro_batches += 1
         return loss
-
-    def get_batch_samples(self, epoch_iterator, num_batches, device):
-        """The micro-batches of the next step."""
-        self._micro_batch = 0
-        return super().get_batch_samples(epoch_iterator, num_batches, device)
 
     def log(self, logs, start_time=None):
         """Log a step, with the seconds since the previous one, and at the end the whole run.
@@ -263,34 +259,35 @@ def training_arguments(
     count = processes.count()
     each = budget.device_batch(settings, count)
     on_gpu = torch.cuda.is_available()
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        max_steps=steps,
-        per_device_train_batch_size=each,
-        gradient_accumulation_steps=settings.batch // (each * count),
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="constant",
-        weight_decay=settings.weight_decay,
-        adam_beta1=settings.betas[0],
-        adam_beta2=settings.betas[1],
-        max_grad_norm=settings.clip,
-        optim="adamw_torch_fused" if count == 1 else "adamw_torch",
-        bf16=(settings.dtype or default_dtype()) == "bfloat16",
-        use_cpu=not on_gpu,
-        activation_checkpointing=settings.checkpointing,
-        seed=seed,
-        report_to=[],
-        train_sampling_strategy="sequential",
-        save_steps=settings.save_every,
-        logging_steps=1,
-        logging_nan_inf_filter=False,
-        remove_unused_columns=False,
-        dataloader_pin_memory=on_gpu,
-        disable_tqdm=True,  # our Trainer draws the bar
-        deepspeed=str(DEEPSPEED) if count > 1 else None,
-        ddp_timeout=round(PATIENCE.total_seconds()),
+    return joined(
+        TrainingArguments(
+            output_dir=str(folder),
+            max_steps=steps,
+            per_device_train_batch_size=each,
+            gradient_accumulation_steps=settings.batch // (each * count),
+            learning_rate=settings.learning_rate,
+            lr_scheduler_type="constant",
+            weight_decay=settings.weight_decay,
+            adam_beta1=settings.betas[0],
+            adam_beta2=settings.betas[1],
+            max_grad_norm=settings.clip,
+            optim="adamw_torch_fused" if count == 1 else "adamw_torch",
+            bf16=settings.dtype == "bfloat16",
+            use_cpu=not on_gpu,
+            activation_checkpointing=settings.checkpointing,
+            seed=seed,
+            report_to=[],
+            train_sampling_strategy="sequential",
+            save_steps=settings.save_every,
+            logging_steps=1,
+            logging_nan_inf_filter=False,
+            remove_unused_columns=False,
+            dataloader_pin_memory=on_gpu,
+            disable_tqdm=True,  # our Trainer draws the bar
+            deepspeed=str(DEEPSPEED) if count > 1 else None,
+            ddp_timeout=PATIENCE,
+        )
     )
-    return joined(arguments)
 
 
 def joined(arguments: TrainingArguments) -> TrainingArguments:
@@ -303,13 +300,3 @@ def joined(arguments: TrainingArguments) -> TrainingArguments:
     if arguments.n_gpu > 1:
         arguments._n_gpu = 1
     return arguments
-
-
-def default_dtype() -> str:
-    """The default dtype of matrix products: bfloat16 on a GPU that supports it, else float32.
-
-    It is float32 on every CPU, because only some CPUs have bfloat16 and a run must not depend on
-    the CPU.
-    """
-    on_gpu = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
-    return "bfloat16" if on_gpu else "float32"

@@ -89,7 +89,7 @@ def test_a_model_trains_as_with_pytorchs_attention(checkpointing, tmp_path, monk
         )
         data = [{"input_ids": each, "labels": each} for each in tokens(LENGTH, 3, seed=1)]
         arguments = training_arguments(settings, 3, 0, tmp_path / str(installed))
-        trainer = Trainer(model, arguments, data)
+        trainer = Trainer(model, arguments, data, facts={})
         trainer.train()
         assert trainer.ran_on()["attention"] == (attention.NAME if installed else "sdpa")
         return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -216,7 +216,7 @@ def test_the_first_loss_is_that_of_the_class_in_float32(architecture, options, b
     expected = model(ids, labels=ids, use_cache=False).loss
     settings = Training(batch=1, learning_rate=1e-3, dtype="bfloat16", checkpointing=True)
     data = [{"input_ids": ids[0], "labels": ids[0]}]
-    trainer = Trainer(model, training_arguments(settings, 1, 0, tmp_path), data)
+    trainer = Trainer(model, training_arguments(settings, 1, 0, tmp_path), data, facts={})
     trainer.train()
     assert trainer.state.log_history[0]["loss"] == pytest.approx(expected.item(), abs=5e-3)
     assert trainer.ran_on()["attention"] == by

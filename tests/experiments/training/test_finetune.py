@@ -115,13 +115,13 @@ def test_a_recorded_run_that_learns_its_scaling_began_with_these_draws(tmp_path)
     assert loss.item() == pytest.approx(record["scores"]["losses"][0], rel=2e-6)
 
 
-def signalled(method, step, number, command):
-    """Fine-tune; the process gets this signal when `method` of the trainer is called in that
-    step."""
+def signalled(method, micro_batches, number, command):
+    """Fine-tune; the process gets this signal when `method` of the trainer is called after so many
+    micro-batches, of which a step has two."""
     original = getattr(Trainer, method)
 
     def function(self, *arguments, **options):
-        if self.state.global_step == step and self._micro_batch:
+        if self._micro_batches == micro_batches:
             os.kill(os.getpid(), number)
         return original(self, *arguments, **options)
 
@@ -141,16 +141,16 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
     assert finetuned("--steps", 3, "--output", tmp_path / "whole")[0] == 0
     unfinished = tmp_path / "out.unfinished"
 
-    def stop(method, step, number):
-        status = wait(fork(lambda: signalled(method, step, number, three)))
+    def stop(method, micro_batches, number):
+        status = wait(fork(lambda: signalled(method, micro_batches, number, three)))
         return status, state.last(unfinished).name
 
     terminated = 128 + signal.SIGTERM
-    assert stop("training_step", 0, signal.SIGTERM) == (terminated, "checkpoint-1")
+    assert stop("training_step", 1, signal.SIGTERM) == (terminated, "checkpoint-1")
     # the weights are already there
     saving = "_save_optimizer_and_scheduler"
-    assert stop(saving, 2, signal.SIGKILL) == (-signal.SIGKILL, "checkpoint-1")
-    assert stop("training_step", 1, signal.SIGINT) == (130, "checkpoint-2")
+    assert stop(saving, 4, signal.SIGKILL) == (-signal.SIGKILL, "checkpoint-1")
+    assert stop("training_step", 3, signal.SIGINT) == (130, "checkpoint-2")
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -175,7 +175,7 @@ def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(
     original = Trainer.compute_loss
 
     def poisoned(self, model, inputs, *rest, **options):
-        if self.state.global_step == 2 and self._micro_batch == 1:
+        if self._micro_batches == 5:
             with torch.no_grad():
                 model.get_input_embeddings().weight.fill_(float("nan"))
         return original(self, model, inputs, *rest, **options)

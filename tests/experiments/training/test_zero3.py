@@ -99,7 +99,7 @@ def one_of_two(rank, seen, arguments, killed_at):
         return whole_model(self)
 
     def killed(self, *rest):
-        if self.state.global_step == killed_at and self._micro_batch:
+        if self._micro_batches == killed_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return step(self, *rest)
 
@@ -111,8 +111,8 @@ def one_of_two(rank, seen, arguments, killed_at):
 
 
 def on_two(seen, arguments, killed_at=None):
-    """Run in two processes, which are killed in the middle of a step where one is given; their exit
-    statuses."""
+    """Run in two processes, which are killed after so many micro-batches where a number is given;
+    their exit statuses."""
     children = [fork(lambda: one_of_two(rank, seen, arguments, killed_at)) for rank in ranks()]
     return [wait(child) for child in children]
 
@@ -147,7 +147,7 @@ def test_from_deepspeeds_checkpoint_they_go_on_to_what_one_process_trains_with_t
     take 1 each, and every sequence has its own t."""
     assert finetuned(arguments=usual("one", "--method", LEARNED, "--device-batch", 4))[0] == 0
     arguments = usual("two", "--method", LEARNED, "--device-batch", 1, "--checkpointing")
-    assert on_two(tmp_path / "seen.pt", arguments, killed_at=1) == [-signal.SIGKILL] * 2
+    assert on_two(tmp_path / "seen.pt", arguments, killed_at=3) == [-signal.SIGKILL] * 2
     assert (tmp_path / "two.unfinished/checkpoint-1").is_dir()
     assert on_two(tmp_path / "seen.pt", arguments) == [0, 0]
     expected = facts(tmp_path / "one")["losses"]
