@@ -1,7 +1,7 @@
 """The suites: what is measured of each base model, as Python that reads like a list of commands.
 
-A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. A
-suite has
+A suite is a file here; what it measures beyond the paper is a file of the same name in beyond/. The
+parts that tiny and LLaMA2 share are in paper.py. A suite has
 
 - OPTIONS, how each script of experiments/ is called for the model, in the suite and alone: several
   values are a tuple, and a value that depends on the model is a function of (model, factor);
