@@ -67,16 +67,13 @@ def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.n
     # As Python's integers, because NumPy's overflow.
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
     intervals = check_whole(intervals, "the number of intervals b", 2, MAX_INTERVALS)
-    if inv_freq.size == 0:
-        return np.zeros((0, intervals), dtype=np.int64)
     return _counts(tuple(inv_freq.tolist()), length, intervals).copy()
 
 
 @functools.lru_cache(maxsize=256)  # methods share many: pre-training's, and those of one strategy
 def _counts(inv_freq: tuple[float, ...], length: int, intervals: int) -> np.ndarray:
-    p, q = np.array(
-        [_floor_equivalent(theta, length, intervals) for theta in inv_freq], dtype=object
-    ).T
+    fractions = [_floor_equivalent(theta, length, intervals) for theta in inv_freq]
+    p, q = np.array(fractions, dtype=object).reshape(-1, 2).T
     modulus = intervals * q
     # The recursion's largest intermediate is about b·L²; past int64, the same code runs on Python
     # integers.
@@ -114,23 +111,17 @@ def _floor_equivalent(theta: float, length: int, intervals: int) -> tuple[int, i
 
 
 def _largest_fraction(value: Fraction, limit: int) -> tuple[int, int]:
-    """The largest p/q ≤ value with 1 ≤ q ≤ limit, by walking the Stern-Brocot tree in runs."""
-    num, den = value.numerator, value.denominator
-    p, q, r, s = num // den, 1, 1, 0  # p/q ≤ value < r/s
-    while True:
-        gap_low = num * q - p * den  # ∝ value − p/q ≥ 0
-        gap_high = r * den - num * s  # ∝ r/s − value > 0
-        steps = gap_low // gap_high  # raise p/q towards r/s while it stays ≤ value
-        if s:
-            steps = min(steps, (limit - q) // s)
-        p, q = p + steps * r, q + steps * s
-        gap_low -= steps * gap_high
-        if gap_low == 0 or q + s > limit:
-            return p, q
-        steps = min((gap_high - 1) // gap_low, (limit - s) // q)  # lower r/s while it stays > value
-        r, s = r + steps * p, s + steps * q
-        if q + s > limit:
-            return p, q
+    """The largest p/q ≤ value with 1 ≤ q ≤ limit.
+
+    It is the fraction nearest to the value or, where that is above, r/s, the next one below r/s in
+    the Farey sequence: that with r·q − p·s = 1 and the largest q.
+    """
+    nearest = value.limit_denominator(limit)
+    r, s = nearest.as_integer_ratio()
+    if nearest <= value:
+        return r, s
+    q = limit - (limit - pow(r, -1, s)) % s
+    return (r * q - 1) // s, q
 
 
 def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.ndarray:
