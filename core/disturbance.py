@@ -15,7 +15,7 @@ over pairs.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .angles import MAX_LENGTH, angle_distribution, real_array
+from .angles import angle_distribution, real_array
 from .errors import InputError, check_choice, check_number, check_whole
 from .geometry import RopeGeometry
 
@@ -81,12 +81,9 @@ def strategy_disturbance(
         two float64 arrays [pairs].
     """
     inv_freq = real_array(inv_freq, "the inverse frequencies")
-    if inv_freq.ndim != 1:
-        raise InputError("the inverse frequencies must be an array [pairs].")
-    check_number(factor, "the scaling factor", least=1)
-    length = check_whole(length, "the context length in positions", 1, MAX_LENGTH)
-    longer = round(length * factor)
     pretrained = angle_distribution(inv_freq, length, intervals)
+    check_number(factor, "the scaling factor", least=1)
+    longer = round(int(length) * factor)
     interpolated = angle_distribution(inv_freq / factor, longer, intervals)
     extrapolated = angle_distribution(inv_freq, longer, intervals)
     return (
@@ -130,13 +127,14 @@ def select_interpolated(
         return margin > threshold
     if threshold != 0.0:
         raise InputError("n̂ and a threshold t were both given; choose one.")
-    if check_whole(n_hat, "n̂, a number of dimensions,", 0, 2 * margin.size) % 2:
+    dimensions = check_whole(n_hat, "n̂, a number of dimensions,", 0, 2 * margin.size)
+    if dimensions % 2:
         raise InputError(
             f"n̂ is {n_hat}; it counts dimensions, two per pair, so give an even number."
         )
-    by_margin = np.lexsort((-np.arange(margin.size), -margin))
+    kept = margin.size - dimensions // 2
     selected = np.zeros(margin.size, dtype=bool)
-    selected[by_margin[: int(n_hat) // 2]] = True
+    selected[np.argsort(margin, kind="stable")[kept:]] = True
     return selected
 
 
