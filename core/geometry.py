@@ -1,5 +1,6 @@
 """The RoPE that a model was trained with, and the result of a scaling method."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
@@ -37,19 +38,12 @@ class RopeGeometry:
     rope_type: str = "default"
 
     def __post_init__(self) -> None:
-        check_number(self.base, "the RoPE base", above=1, most=LARGEST)
-        object.__setattr__(self, "base", float(self.base))
-        check_number(self.attention_factor, "the attention factor", *_FACTORS)
-        # As integers, because NumPy does not take 64.0 for a number of dimensions.
-        object.__setattr__(
-            self,
-            "head_dim",
-            check_whole(self.head_dim, "the rotary head dimension", 2, _DIMENSIONS),
-        )
-        object.__setattr__(
-            self,
-            "context_length",
-            check_whole(self.context_length, "the context length in tokens", 1),
+        vars(self).update(
+            base=check_number(self.base, "the RoPE base", above=1, most=LARGEST),
+            attention_factor=check_number(self.attention_factor, "the attention factor", *_FACTORS),
+            # As integers, because NumPy does not take 64.0 for a number of dimensions.
+            head_dim=check_whole(self.head_dim, "the rotary head dimension", 2, _DIMENSIONS),
+            context_length=check_whole(self.context_length, "the context length in tokens", 1),
         )
         if self.head_dim % 2:
             raise InputError(
@@ -63,7 +57,7 @@ class RopeGeometry:
                     f"the inverse frequencies must be {self.pairs} positive numbers, one for each "
                     f"pair."
                 )
-            object.__setattr__(self, "frequencies", tuple(frequencies.tolist()))
+            vars(self)["frequencies"] = tuple(frequencies.tolist())
 
     @property
     def pairs(self) -> int:
@@ -112,10 +106,7 @@ class RopeGeometry:
         values = {
             f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default
         }
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-        }
+        return json.loads(json.dumps(values))
 
 
 @dataclass(frozen=True)
@@ -140,8 +131,5 @@ class RopeScaling:
     stock: dict | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self,
-            "attention_factor",
-            check_number(self.attention_factor, "the attention factor", *_FACTORS),
-        )
+        factor = check_number(self.attention_factor, "the attention factor", *_FACTORS)
+        vars(self)["attention_factor"] = factor
