@@ -8,22 +8,13 @@ from types import ModuleType
 from typing import Any
 
 
-def names(package: str) -> list[str]:
-    """The dotted names of the modules in a package, in their order; none if there is no such
+def modules(package: str) -> list[ModuleType]:
+    """The modules of a package in the order of their names, imported; none if there is no such
     package."""
     folder = module(package)
     entries = pkgutil.iter_modules(folder.__path__) if folder else ()
-    return sorted(
-        f"{package}.{entry.name}"
-        for entry in entries
-        if not (entry.ispkg or entry.name.startswith("_"))
-    )
-
-
-def modules(package: str, folder: str = "beyond") -> list[ModuleType]:
-    """The modules of PACKAGE.FOLDER in the order of their names, imported; none if there is no such
-    folder."""
-    return [importlib.import_module(name) for name in names(f"{package}.{folder}")]
+    names = [entry.name for entry in entries if not (entry.ispkg or entry.name.startswith("_"))]
+    return [importlib.import_module(f"{package}.{name}") for name in sorted(names)]
 
 
 def module(name: str) -> ModuleType | None:

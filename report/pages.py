@@ -59,7 +59,7 @@ GLOBALS = {
 ASSUMED = {TEMPLATES: assumed}
 if _beyond := discovery.module(f"report.{BEYOND}.assumed"):
     ASSUMED[BEYOND_TEMPLATES] = _beyond
-discovery.modules("report")  # so that their functions are offered to templates
+discovery.modules(f"report.{BEYOND}")  # so that their functions are offered to templates
 
 
 def pages(folder: Path, model: str | None = None) -> Pages:

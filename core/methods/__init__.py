@@ -4,4 +4,5 @@ core/beyond/methods, if it is there."""
 from .. import discovery
 from . import paper  # noqa: F401  (registers the paper's, which come first)
 
-discovery.modules(__name__.rpartition(".")[0], "beyond.methods")
+_CORE = __name__.rpartition(".")[0]
+discovery.modules(f"{_CORE}.beyond.methods")

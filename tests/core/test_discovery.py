@@ -11,11 +11,11 @@ def test_modules_come_in_order_and_an_error_inside_one_is_not_hidden(tmp_path, m
     folder.mkdir(parents=True)
     (folder / "b.py").write_text("X = 2")
     (folder / "a.py").write_text("X = 1")
-    assert [module.X for module in discovery.modules("painted")] == [1, 2]
-    assert discovery.modules("painted", "elsewhere") == []
+    assert [module.X for module in discovery.modules("painted.beyond")] == [1, 2]
+    assert discovery.modules("painted.elsewhere") == []
     assert discovery.module("painted.beyond.b").X == 2
     assert discovery.module("painted.beyond.c") is None
     assert discovery.module("nowhere.at.all") is None
     (folder / "c.py").write_text("import not_installed_anywhere")
     with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
-        discovery.modules("painted")
+        discovery.modules("painted.beyond")
