@@ -15,39 +15,13 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from . import (
-    BASELINE,
-    ORIGINAL,
-    PROPOSED,
-    TIME_REFERENCE,
-    methods,  # noqa: F401  (registers them)
-)
+# Importing the methods registers them; the other names are this module's, too.
+from . import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, methods  # noqa: F401
 from .errors import InputError, check_number
 from .geometry import LARGEST, RopeGeometry, RopeScaling
-from .methods.registry import METHODS, Method, Style, check_fixed, get, register
+from .methods.registry import METHODS, Method, Style, check_fixed, get, register  # noqa: F401
 
 _LONGEST = 2**31 - 1  # tokens; engines and configurations count positions in 32 bits
-
-__all__ = [
-    "BASELINE",
-    "METHODS",
-    "ORIGINAL",
-    "PROPOSED",
-    "TIME_REFERENCE",
-    "Method",
-    "RopeGeometry",
-    "RopeScaling",
-    "Style",
-    "all_options",
-    "changed_options",
-    "check_fixed",
-    "get",
-    "method_options",
-    "named_files",
-    "register",
-    "scale",
-    "stated_options",
-]
 
 
 def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> RopeScaling:
@@ -71,12 +45,12 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
             takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
             raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
         _check_type(method, option, value)
-    if missing := [option for option in METHODS[method].needs if option not in options]:
-        needed = missing[0]
-        raise InputError(
-            f"the method {method!r} needs its option {needed}; give it "
-            f"(--{needed.replace('_', '-')})."
-        )
+    for needed in METHODS[method].needs:
+        if needed not in options:
+            raise InputError(
+                f"the method {method!r} needs its option {needed}; give it "
+                f"(--{needed.replace('_', '-')})."
+            )
     factor = check_number(factor, "the scaling factor", above=1)
     longer = check_number(
         geometry.context_length * factor, "the longer context, s·L in tokens,", most=_LONGEST
@@ -112,9 +86,8 @@ def _check_type(method: str, option: str, value: object) -> None:
 
 
 def _hints(method: str) -> dict[str, object]:
-    """The types of a method's options."""
-    hints = get_type_hints(METHODS[method].function)
-    return {name: hints.get(name, object) for name in method_options(method)}
+    """The types of what a method's function takes, its options among them."""
+    return get_type_hints(METHODS[method].function)
 
 
 def _kinds(hint: object) -> tuple:
@@ -124,11 +97,9 @@ def _kinds(hint: object) -> tuple:
 
 def method_options(method: str) -> dict[str, Any]:
     """The options of a method with their defaults; a required option has None."""
-    parameters = inspect.signature(get(method).function).parameters.values()
     return {
-        p.name: None if p.default is p.empty else p.default
-        for p in parameters
-        if p.kind is p.KEYWORD_ONLY
+        option.name: None if option.default is option.empty else option.default
+        for option in get(method).options
     }
 
 
@@ -155,9 +126,11 @@ def stated_options(method: str, options: dict) -> dict:
 def named_files(method: str, options: dict) -> dict[str, Path]:
     """The options that name a file or a directory; their content, not their path, decides the
     result."""
-    paths = {name for name, hint in _hints(method).items() if os.PathLike in _kinds(hint)}
+    hints = _hints(method)
     return {
-        name: Path(value) for name, value in options.items() if name in paths and value is not None
+        name: Path(value)
+        for name, value in options.items()
+        if value is not None and os.PathLike in _kinds(hints.get(name))
     }
 
 
@@ -176,12 +149,12 @@ def all_options() -> dict[str, dict]:
             if name in options:
                 options[name]["methods"].append(method.name)
                 continue
-            several = get_origin(hints[name]) is tuple
-            kinds = get_args(hints[name])[:1] if several else _kinds(hints[name])
+            hint = hints[name]
+            kinds = (*get_args(hint), hint)  # of a tuple, those of its elements
             options[name] = {
                 "methods": [method.name],
                 "type": next((kind for kind in kinds if kind in (int, float, str, bool)), str),
-                "several": several,
+                "several": get_origin(hint) is tuple,
                 "default": default,
                 "text": _text(method.function, name),
             }

@@ -92,9 +92,7 @@ def yarn_attention_factor(factor: float) -> float:
     return 0.1 * float(np.log(factor)) + 1
 
 
-def yarn_limits(
-    geometry: RopeGeometry, beta_fast: float = 32.0, beta_slow: float = 1.0
-) -> tuple[int, int]:
+def yarn_limits(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[int, int]:
     """The pairs between which YaRN's official code blends: whole-number limits around r_i = β and
     r_i = α rotations.
 

@@ -53,12 +53,15 @@ class Method:
         return " ".join(text.partition("\n\n")[0].split())
 
     @property
+    def options(self) -> list[inspect.Parameter]:
+        """What its function takes beside a geometry and a factor."""
+        _, _, *options = inspect.signature(self.function).parameters.values()
+        return options
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The options without a default."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return tuple(
-            p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
-        )
+        return tuple(option.name for option in self.options if option.default is option.empty)
 
     @property
     def ready(self) -> bool:
@@ -120,14 +123,14 @@ def register(name: str, title: str | None = None, **fields):
     def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
         if name in METHODS:
             raise InputError(f"there is a method {name!r} already; give this one another name.")
-        _, _, *options = inspect.signature(function).parameters.values()
-        for option in options:
+        method = Method(name, title or name, function, **fields)
+        for option in method.options:
             if option.kind is not option.KEYWORD_ONLY or option.annotation is option.empty:
                 raise InputError(
                     f"the method {name!r} must take its option {option.name} after a `*`, with its "
                     "type."
                 )
-        METHODS[name] = Method(name, title or name, function, **fields)
+        METHODS[name] = method
         return function
 
     return add
