@@ -65,7 +65,7 @@ class Setting:
 
     def plain(self, *options: str) -> bool:
         """Whether no options except these were given; options that name a file do not count."""
-        return not {name for name, _ in self.options} - {*options, *_FILES}
+        return dict(self.options).keys() <= {*options, *_FILES}
 
     @property
     def typed(self) -> str:
@@ -93,7 +93,7 @@ class Setting:
         that set it apart."""
         if self.method is None:
             return AS_IT_IS
-        method = rope.METHODS.get(self.method or "")
+        method = rope.METHODS.get(self.method)
         if method and method.label and (label := method.label(dict(self.options))):
             return label
         shown = [_option(name, value) for name, value in self.options if name not in _APART]
@@ -110,18 +110,12 @@ class Setting:
         """The sort key: the order of the registry, what a file holds last; then factor, n̂ (no n̂
         first, then descending), b and the rest."""
         names = [None, *rope.METHODS]
-        options = dict(self.options)
-        rest = {
-            name: value for name, value in options.items() if name not in ("n_hat", "intervals")
-        }
         index = names.index(self.method) if self.method in names else len(names)
-        given = (
-            -(options.get("n_hat") or 1e9),
-            options.get("intervals", 0),
-            len(rest),
-            str(rest),
-        )
-        return "file" in options, index, self.factor, *given, self.last or 0
+        rest = dict(self.options)
+        n_hat = rest.pop("n_hat", None) or 1e9
+        intervals = rest.pop("intervals", 0)
+        given = -n_hat, intervals, len(rest), str(rest)
+        return "file" in rest, index, self.factor, *given, self.last or 0
 
 
 def flags(options: Mapping) -> list[str]:
