@@ -39,7 +39,8 @@ _PARTS = "core", "eval", "records", "experiments"
 
 def methods() -> dict[str, str]:
     """The names of the methods, and what each does in a sentence or two."""
-    rope = importlib.import_module(f"{__name__}.core.rope")
+    from .core import rope
+
     return {name: method.about for name, method in rope.METHODS.items()}
 
 
@@ -76,7 +77,8 @@ def _as_scripts() -> Iterator[None]:
 
     `core` is the same modules under both names: a model that was extended here is known there.
     """
-    core = importlib.import_module(f"{__name__}.core")
+    from . import core
+
     folder = str(Path(core.__file__).parents[1])
     before = _taken()
     sys.modules["core"] = core
@@ -110,10 +112,12 @@ def __dir__() -> list[str]:
 
 def main() -> None:
     """The command `dprope`, which hands over to a script of experiments/."""
+    from . import core
+
     # The scripts import core, eval, records and experiments, which lie in one folder.
-    core = importlib.import_module(f"{__name__}.core")
     sys.path.insert(0, str(Path(core.__file__).parents[1]))
-    command_line = importlib.import_module("experiments.kit.command_line")
+    from core.errors import check_choice
+    from experiments.kit import command_line
 
     def handed_over() -> None:
         name = sys.argv[1] if len(sys.argv) > 1 else "--help"
@@ -130,15 +134,15 @@ def main() -> None:
         elif name == "--version":
             print(version("dprope"))
         else:
-            errors = importlib.import_module("core.errors")
-            errors.check_choice(name, "command", _COMMANDS)
+            check_choice(name, "command", _COMMANDS)
 
     command_line.run(handed_over)
 
 
 def _print_methods() -> None:
     """Each method with its options, and what it needs."""
-    rope = importlib.import_module(f"{__name__}.core.rope")
+    from .core import rope
+
     for method in rope.METHODS.values():
         needs = [f"needs --{option}" for option in method.needs]
         needs += ["needs training"] if method.start else []
