@@ -22,13 +22,12 @@ from .errors import InputError, check_whole
 
 # π to 119 decimals (OEIS A000796): γ is then known to about 1e-115, and lengths up to 2^60 need
 # 1e-40.
-_PI_DIGITS = (
+_PI_LOW = Fraction(
     "3.1415926535897932384626433832795028841971693993751058"
     "2097494459230781640628620899862803482534211706798"
     "214808651328230664"
 )
-_PI_LOW = Fraction(_PI_DIGITS)
-_PI_HIGH = _PI_LOW + Fraction(1, 10 ** (len(_PI_DIGITS) - 2))
+_PI_HIGH = _PI_LOW + Fraction(1, 10**119)
 MAX_LENGTH = 2**60
 MAX_INTERVALS = 10**5  # each is a column of the result; 64 pairs take 10 s
 MAX_INV_FREQ = 1e15  # radians per position; the digits of π above would do for far more
@@ -80,7 +79,7 @@ def _counts(inv_freq: tuple[float, ...], length: int, intervals: int) -> np.ndar
     dtype = np.int64 if 2 * intervals * length**2 < 2**63 else object
     p, q, modulus = (np.asarray(x, dtype=dtype)[:, None] for x in (p % modulus, q, modulus))
 
-    boundaries = np.arange(intervals, dtype=dtype)[None, :]
+    boundaries = np.arange(intervals, dtype=dtype)
     # below[k] = |{m < L : m·p mod M < k·q}| = Σ floor(m·p / M) − Σ floor((m·p − k·q) / M)
     sums = _floor_sum(length, modulus, p, modulus - boundaries * q)
     below = sums[:, :1] - sums
@@ -125,12 +124,12 @@ def _largest_fraction(value: Fraction, limit: int) -> tuple[int, int]:
 
 
 def _floor_sum(n: int, modulus: np.ndarray, a: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Σ_{0≤m<n} floor((a·m + c) / modulus), elementwise over arrays that broadcast (a, c ≥ 0).
+    """Σ_{0≤m<n} floor((a·m + c) / modulus), for each c; a and modulus broadcast to it (a, c ≥ 0).
 
     Each round removes the whole parts of a and c, then swaps the roles of a and modulus, as
     Euclid's algorithm does (Graham, Knuth, Patashnik, *Concrete Mathematics*, section 3.5).
     """
-    total = np.zeros(np.broadcast_shapes(a.shape, c.shape, modulus.shape), dtype=c.dtype)
+    total = np.zeros_like(c)
     terms = np.full_like(total, n)
     while True:
         total += terms * (terms - 1) // 2 * (a // modulus) + terms * (c // modulus)

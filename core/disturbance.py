@@ -119,8 +119,10 @@ def select_interpolated(
         real_array(x, "the disturbances") for x in (extrapolation, interpolation)
     )
     if extrapolation.shape != interpolation.shape or extrapolation.ndim != 1:
-        shapes = f"{interpolation.shape} and {extrapolation.shape}"
-        raise InputError(f"D_I and D_E have the shapes {shapes}; give two arrays [pairs].")
+        raise InputError(
+            f"D_I and D_E have the shapes {interpolation.shape} and {extrapolation.shape}; give "
+            "two arrays [pairs]."
+        )
     margin = extrapolation - interpolation
     check_number(threshold, "the threshold t")
     if n_hat is None:
@@ -173,11 +175,10 @@ def angle_distribution_float32(inv_freq: np.ndarray, length: int) -> np.ndarray:
     """
     length = check_whole(length, "the context length in positions", 1, MAX_LENGTH_FLOAT32)
     intervals = 360
-    two_pi = np.float32(2 * np.pi)
     angles = np.arange(length, dtype=np.float32) * np.asarray(inv_freq, dtype=np.float32)[:, None]
-    interval = np.floor(np.float32(intervals / (2 * np.pi)) * np.mod(angles, two_pi)).astype(
-        np.int64
-    )
+    interval = np.floor(
+        np.float32(intervals / (2 * np.pi)) * np.mod(angles, np.float32(2 * np.pi))
+    ).astype(np.int64)
     # Rounding can push an angle just below 2π into interval b, where the released code would fail.
     np.minimum(interval, intervals - 1, out=interval)
     counts = np.stack([np.bincount(row, minlength=intervals) for row in interval]).astype(

@@ -38,10 +38,9 @@ def sdpa(module, query, key, value, attention_mask, **how) -> tuple[torch.Tensor
     if not split:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **how)
     masks = attention_mask.expand(-1, -1, count, -1).split(QUERIES, dim=2)
-    chunks = zip(query.split(QUERIES, dim=2), masks, strict=True)
     outputs = [
         sdpa_attention_forward(module, queries, key, value, mask, **how)[0]
-        for queries, mask in chunks
+        for queries, mask in zip(query.split(QUERIES, dim=2), masks, strict=True)
     ]
     return torch.cat(outputs, dim=1), None
 

@@ -77,13 +77,12 @@ def yarn(
         stock = {
             "rope_type": "yarn",
             "factor": factor,
-            "original_max_position_embeddings": int(geometry.context_length),
+            "original_max_position_embeddings": geometry.context_length,
             "beta_fast": float(beta_fast),
             "beta_slow": float(beta_slow),
         }
-    attention_factor = (
-        yarn_attention_factor(factor) if attention_factor is None else attention_factor
-    )
+    if attention_factor is None:
+        attention_factor = yarn_attention_factor(factor)
     return RopeScaling(inv_freq, attention_factor, weight == 1, stock=stock)
 
 
