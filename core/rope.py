@@ -42,8 +42,8 @@ def scale(geometry: RopeGeometry, method: str, factor: float, **options) -> Rope
     allowed = method_options(method)
     for option, value in options.items():
         if option not in allowed:
-            takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-            raise InputError(f"the method {method!r} has no option {option!r}; {takes}.")
+            takes = ", ".join(allowed) or "none"
+            raise InputError(f"the method {method!r} has no option {option!r}; it takes {takes}.")
         _check_type(method, option, value)
     for needed in METHODS[method].needs:
         if needed not in options:
@@ -72,17 +72,18 @@ _NAMES = {
 
 
 def _check_type(method: str, option: str, value: object) -> None:
+    name = f"{option} of the method {method!r}"
     kinds = tuple(
         {float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option])
     )
     value = tuple(value) if isinstance(value, list) else value  # as JSON has it
     if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
         names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
-        raise InputError(f"{option} of the method {method!r} is {value!r}; give {names}.")
+        raise InputError(f"{name} is {value!r}; give {names}.")
     if value == "":
-        raise InputError(f"{option} of the method {method!r} is empty; give a name or a path.")
+        raise InputError(f"{name} is empty; give a name or a path.")
     if isinstance(value, Real) and not isinstance(value, bool):
-        check_number(value, f"{option} of the method {method!r}", -LARGEST, LARGEST)
+        check_number(value, name, -LARGEST, LARGEST)
 
 
 def _hints(method: str) -> dict[str, object]:
@@ -108,8 +109,9 @@ def changed_options(method: str, options: dict) -> dict:
 
     So a setting has one name, whatever it states and whoever gives it.
     """
-    both = [method_options(method), options]
-    defaults, given = json.loads(json.dumps(both, default=lambda value: value.item()))  # of NumPy
+    defaults, given = json.loads(
+        json.dumps([method_options(method), options], default=lambda value: value.item())  # NumPy's
+    )
     for name, hint in _hints(method).items():
         if isinstance(given.get(name), int) and float in _kinds(hint):
             given[name] = float(given[name])

@@ -82,8 +82,7 @@ def check(content: object, schema: Schema, where: str, remedy: str) -> None:
             missing = ".".join([*key, str(first["loc"][-1])])
             raise InputError(f"{where} does not say {missing}; {remedy}.") from error
         held = in_one_line(json.dumps(first["input"], ensure_ascii=False, default=str))
-        wanted = _WANTED.get(first["type"], "does not belong there")
-        wanted = wanted.format(**first.get("ctx", {}))
+        wanted = _WANTED.get(first["type"], "does not belong there").format(**first.get("ctx", {}))
         name = ".".join(key) or "the content"
         raise InputError(f"{name} in {where} is {held}, and it {wanted}; {remedy}.") from error
 
