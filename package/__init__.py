@@ -10,10 +10,10 @@ of them. In a terminal, `dprope` lists the commands.
 """
 
 import contextlib
-import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
         ValueError: something given cannot be used, or pandas is missing; the sentence says which.
     """
     with _as_scripts():
-        script = importlib.import_module(_SCRIPTS["best"])
+        script = import_module(_SCRIPTS["best"])
         return script.best(model, texts, factor, tokenizer, methods, by)
 
 
@@ -83,7 +83,7 @@ def _as_scripts() -> Iterator[None]:
     before = _taken()
     sys.modules["core"] = core
     for each in pkgutil.walk_packages(core.__path__, "core."):
-        sys.modules[each.name] = importlib.import_module(f"{__name__}.{each.name}")
+        sys.modules[each.name] = import_module(f"{__name__}.{each.name}")
     sys.path.insert(0, folder)
     try:
         yield
@@ -95,15 +95,18 @@ def _as_scripts() -> Iterator[None]:
 
 def _taken() -> dict:
     """The modules of these names, which are no longer imported then."""
-    names = [name for name in sys.modules if name.partition(".")[0] in _PARTS]
-    return {name: sys.modules.pop(name) for name in names}
+    return {
+        name: sys.modules.pop(name)
+        for name in list(sys.modules)
+        if name.partition(".")[0] in _PARTS
+    }
 
 
 def __getattr__(name: str) -> object:
     """What needs torch is imported when it is first named."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.core.extend"), name)
+    return getattr(import_module(f"{__name__}.core.extend"), name)
 
 
 def __dir__() -> list[str]:
@@ -123,7 +126,7 @@ def main() -> None:
         name = sys.argv[1] if len(sys.argv) > 1 else "--help"
         if name in _SCRIPTS:
             sys.argv[:2] = [f"dprope {name}"]
-            importlib.import_module(_SCRIPTS[name]).main()
+            import_module(_SCRIPTS[name]).main()
         elif name == "methods":
             sys.argv[:2] = ["dprope methods"]
             text = "What the methods are called and what they do, with their options."
@@ -145,8 +148,10 @@ def _print_methods() -> None:
 
     for method in rope.METHODS.values():
         needs = [f"needs --{option}" for option in method.needs]
-        needs += ["needs training"] if method.start else []
-        needs += ["each prompt by its length, so it is not exported"] if method.by_length else []
+        if method.start:
+            needs.append("needs training")
+        if method.by_length:
+            needs.append("each prompt by its length, so it is not exported")
         print(f"{method.name:20} {'; '.join([method.about.rstrip('.'), *needs])}")
         if options := rope.method_options(method.name):
             print(" " * 20, *(f"--{option.replace('_', '-')}" for option in options))
