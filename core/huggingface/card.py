@@ -15,9 +15,9 @@ from huggingface_hub import ModelCardData, metadata_load
 from transformers import PreTrainedConfig
 
 from ..methods.registry import METHODS
+from . import schema
 from .configuration import (
     EXTENSION,
-    SCALING_KEYS,
     changes,
     layer_type,
     older_keys,
@@ -180,15 +180,14 @@ def write(
     name, data = of
     text = text_config(config)
     card = directory / FILE
+    of_base = directory / BASES
     extension = getattr(text, EXTENSION, {})
-    if (
-        method := METHODS.get(extension.get("method", ""))
-    ) is None:  # not extended, or by another version
+    method = METHODS.get(extension.get("method", ""))
+    if method is None:  # not extended, or by another version
         return
-    if (
-        card.is_file() and not (directory / BASES).exists()
-    ):  # an export's own card is not the base's
-        card.rename(directory / BASES)
+    if card.is_file() and not of_base.exists():  # an export's own card is not the base's
+        card.rename(of_base)
+    rope_type = rope_parameters(text)["rope_type"]
     options = ", ".join(f"`{key} = {value}`" for key, value in extension["options"].items())
     content = _CARD.format(
         data=data,
@@ -202,12 +201,12 @@ def write(
         method=method.name,
         about=method.about,
         settings=options or "its defaults",
-        rope_type=rope_parameters(text)["rope_type"],
+        rope_type=rope_type,
         weights="those of the base model, unchanged"
         if unextended
         else "those of the model in memory",
-        bases=f", whose own card is `{BASES}`" if (directory / BASES).exists() else "",
-        of_lists=_OF_LISTS if rope_parameters(text)["rope_type"] == "longrope" else "",
+        bases=f", whose own card is `{BASES}`" if of_base.exists() else "",
+        of_lists=_OF_LISTS if rope_type == "longrope" else "",
         commands=_COMMANDS.format(base=name, commands=commands(name, unextended, config))
         if unextended
         else "",
@@ -255,8 +254,9 @@ def _changed(before: PreTrainedConfig, text: PreTrainedConfig) -> dict:
     changed = changes(before, text)
     changed.pop(EXTENSION, None)  # which no engine reads
     parameters = dict(rope_parameters(text))
-    for key in rope_parameters(before).keys() & SCALING_KEYS - parameters.keys():
-        parameters[key] = 1.0 if key == "factor" else None
+    for key in rope_parameters(before):
+        if key in schema.SCALING:
+            parameters.setdefault(key, 1.0 if key == "factor" else None)
     layers = layer_type(text)
     changed["rope_parameters"] = (
         parameters if layers is None else {**text.rope_parameters, layers: parameters}
@@ -277,16 +277,19 @@ def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
                 "that file alike (dprope extend --model FILE.gguf … --output NEW.gguf)."
             )
         return "# llama.cpp cannot serve this."
-    flags = ["-c", longer, "--rope-freq-base", parameters["rope_theta"]]
-    flags += ["--rope-scaling", "none" if kind == "default" else kind]
-    flags += ["--rope-scale", parameters.get("factor", 1.0)]
+    line = (
+        f"llama-server -m MODEL.gguf -c {longer} --rope-freq-base {parameters['rope_theta']} "
+        f"--rope-scaling {'none' if kind == 'default' else kind} "
+        f"--rope-scale {parameters.get('factor', 1.0)} "
+    )
     if kind == "yarn":  # llama.cpp computes the attention factor itself
-        flags += ["--yarn-orig-ctx", parameters["original_max_position_embeddings"]]
-        flags += ["--yarn-beta-fast", parameters["beta_fast"]]
-        flags += ["--yarn-beta-slow", parameters["beta_slow"]]
+        line += (
+            f"--yarn-orig-ctx {parameters['original_max_position_embeddings']} "
+            f"--yarn-beta-fast {parameters['beta_fast']} "
+            f"--yarn-beta-slow {parameters['beta_slow']} "
+        )
     # llama-server takes no longer prompts than the file states.
-    flags += ["--override-kv", f"{architecture}.context_length=int:{longer}"]
-    return _shell("llama-server -m MODEL.gguf", *flags)
+    return f"{line}--override-kv {architecture}.context_length=int:{longer}"
 
 
 def _shell(program: str, *arguments) -> str:

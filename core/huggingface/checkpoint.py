@@ -35,7 +35,7 @@ from transformers.utils import (
 
 from ..errors import InputError, in_one_line
 from . import schema
-from .configuration import check_content, text_config
+from .configuration import check_section, rope_parts, text_config
 from .rotation import skeleton
 from .schema import REMEDY
 
@@ -142,13 +142,11 @@ def check_fit(source: Path, model: PreTrainedModel) -> None:
         InputError: weights are missing, unexpected or of another shape; or the configuration ties
             two that differ.
     """
-    held: dict[str, torch.Tensor] = {}
-    homes: dict[str, Path] = {}
     found = weights(source)
-    for file, of_file in found.items():
-        held |= of_file
-        homes |= dict.fromkeys(of_file, source / file)
-    if found and (wrong := unfit(model, held, lambda name: _value(homes[name], name))):
+    homes = {name: source / file for file, tensors in found.items() for name in tensors}
+    held = {name: tensor for tensors in found.values() for name, tensor in tensors.items()}
+    # A file is mapped into memory rather than read.
+    if found and (wrong := unfit(model, held, lambda name: load_state_dict(homes[name])[name])):
         raise InputError(f"the weights in {source} do not fit its config.json ({wrong}); {REMEDY}.")
 
 
@@ -187,9 +185,9 @@ def _edited(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
     held = dict(model.named_modules())
     for name, module in described.named_modules():
         stated = _computes_by(module)
-        present = _computes_by(held[name]) if name in held else stated
+        present = _computes_by(held.get(name, module))
         for key, value in stated.items():
-            if key in present and present[key] != value:
+            if present.get(key, value) != value:
                 return f"{name}: {key} {value} is stated, and it has {present[key]}"
     return None
 
@@ -207,14 +205,6 @@ def _computes_by(module: nn.Module) -> dict[str, float | str]:
     return numbers if parts else {"class": type(module).__name__}
 
 
-def _value(file: Path, name: str) -> torch.Tensor:
-    """A tensor of a file of weights, which is mapped into memory rather than read."""
-    if file.suffix == ".safetensors":
-        with safetensors.safe_open(file, "pt") as opened:
-            return opened.get_tensor(name)
-    return load_state_dict(file)[name]
-
-
 def read_config(source: Path) -> PreTrainedConfig:
     """The configuration of a checkpoint.
 
@@ -224,8 +214,9 @@ def read_config(source: Path) -> PreTrainedConfig:
     content = schema.read(source / "config.json")
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        check_content(config, content, str(source))
-        _check_rotated(config, content, source)
+        section = content.get("text_config") or content
+        check_section(config, section, source)
+        _check_rotated(config, section, source)
     except InputError:
         raise
     except Exception as error:  # libraries raise many kinds for a broken one
@@ -235,14 +226,11 @@ def read_config(source: Path) -> PreTrainedConfig:
     return config
 
 
-def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> None:
+def _check_rotated(config: PreTrainedConfig, section: dict, source: Path) -> None:
     """Refuse a config.json that states another number of rotated dimensions of a head than its
     class turns: other programs turn as many as it states, under any of the names that they read."""
     text = text_config(config)
-    section = content.get("text_config") or content
-    parts = [section]
-    for place in ("rope_parameters", "rope_scaling"):
-        parts += _rope_parts(section.get(place) or {})
+    parts = [section, *_turned(section)]
     shares = {
         key: part[key] for part in parts for key in schema.SHARES if part.get(key) is not None
     }
@@ -253,7 +241,7 @@ def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> Non
         head_dim = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
         stated |= {key: int(head_dim * share) for key, share in shares.items()}
     plain = copying.deepcopy(config)
-    for part in _rope_parts(text_config(plain).rope_parameters):
+    for part in _turned(vars(text_config(plain))):
         part["rope_type"] = "default"  # others turn as stated, also where the class does not
     buffers = skeleton(plain, rotates=False).get_decoder().named_buffers()
     turned = {2 * buffer.numel() for name, buffer in buffers if name.endswith("inv_freq")}
@@ -266,11 +254,10 @@ def _check_rotated(config: PreTrainedConfig, content: dict, source: Path) -> Non
             )
 
 
-def _rope_parts(parameters: dict) -> list[dict]:
-    """RoPE parameters, and those of each type of layers; none of a type that turns all and lets
-    some stand still."""
-    parts = [parameters, *filter(None, map(parameters.get, schema.LAYERS))]
-    return [part for part in parts if part.get("rope_type") != "proportional"]
+def _turned(section: dict) -> list[dict]:
+    """The RoPE parameters in a part of a config.json; none of a type that turns all and lets some
+    stand still."""
+    return [part for _, part in rope_parts(section) if part.get("rope_type") != "proportional"]
 
 
 def copy(source: Path, target: Path) -> None:
@@ -319,12 +306,11 @@ def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:
         return {}
     if first.suffix != ".json":
         return {first: header(source / first)}
-    shards = schema.read(source / first, schema.INDEX)["weight_map"]
+    shards = schema.read(source / first)["weight_map"]
     found: dict[Path, dict[str, torch.Tensor]] = {first: {}}
     for name in sorted(set(shards.values())):
         file = Path(name)
-        outside = file.is_absolute() or ".." in file.parts
-        if outside or not os.path.isfile(source / file):
+        if file.is_absolute() or ".." in file.parts or not os.path.isfile(source / file):
             raise InputError(
                 f"{first} in {source} names {in_one_line(name)} as weights, and no such file lies "
                 f"below {source}; {REMEDY}."

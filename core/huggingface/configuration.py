@@ -32,30 +32,11 @@ CHANGED = (
     "head_dim",
 )
 
-# The keys that a scaling replaces; others, such as partial_rotary_factor, stay.
-SCALING_KEYS = {
-    "rope_type",
-    "type",
-    "rope_theta",
-    "factor",
-    "original_max_position_embeddings",
-    "attention_factor",
-    "beta_fast",
-    "beta_slow",
-    "truncate",
-    "mscale",
-    "mscale_all_dim",
-    "low_freq_factor",
-    "high_freq_factor",
-    "short_factor",
-    "long_factor",
-    "short_mscale",
-    "long_mscale",
-}
-# The types that can be extended: plain RoPE, and those that scale it by fixed factors.
-_EXTENDED = ("default", "linear", "llama3", "yarn", "longrope")
 _OF_LENGTHS = ("llama3", "yarn", "longrope")  # which scale by an original length
+# The types that can be extended: plain RoPE, and those that scale it by fixed factors.
+_EXTENDED = ("default", "linear", *_OF_LENGTHS)
 # Architectures for which transformers 4 has other names for rope_theta and partial_rotary_factor.
+_NAMES = ("rope_theta", "partial_rotary_factor")
 _OLDER_NAMES = dict.fromkeys(("gpt_neox", "gpt_neox_japanese"), ("rotary_emb_base", "rotary_pct"))
 
 
@@ -72,13 +53,13 @@ def text_section(config: PreTrainedConfig) -> str | None:
     return next((name for name in config.sub_configs if getattr(config, name, None) is text), None)
 
 
-def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
+def check_section(config: PreTrainedConfig, section: dict, source: Path) -> None:
     """Refuse a checkpoint's config.json of which transformers would make something else.
 
     Args:
         config: what transformers made of it.
-        content: what the file holds.
-        name: the checkpoint, for messages.
+        section: what the file holds of the language model.
+        source: the checkpoint, for messages.
 
     Raises:
         InputError: it has no context length, or its RoPE no original length, which transformers
@@ -88,30 +69,36 @@ def check_content(config: PreTrainedConfig, content: dict, name: str) -> None:
     key = text_config(config).attribute_map.get(
         "max_position_embeddings", "max_position_embeddings"
     )
-    section = content.get("text_config") or content
     if not section.get(key):
         raise InputError(
-            f"{name}/config.json does not state the context length the model was pre-trained "
+            f"{source}/config.json does not state the context length the model was pre-trained "
             f"with; add {key!r} to it."
         )
     original = "original_max_position_embeddings"
-    for place in ("rope_parameters", "rope_scaling"):
-        parameters = section.get(place) or {}
-        for part in (parameters, *filter(None, map(parameters.get, schema.LAYERS))):
-            kind = part.get("rope_type", part.get("type"))
-            if kind in _OF_LENGTHS and not (part.get(original) or section.get(original)):
-                raise InputError(
-                    f"{name}/config.json does not state from which length RoPE of the type "
-                    f"{kind!r} was scaled; add {original!r} to its {place}."
-                )
+    for place, part in rope_parts(section):
+        kind = part.get("rope_type", part.get("type"))
+        if kind in _OF_LENGTHS and not (part.get(original) or section.get(original)):
+            raise InputError(
+                f"{source}/config.json does not state from which length RoPE of the type "
+                f"{kind!r} was scaled; add {original!r} to its {place}."
+            )
     stated: dict[str, tuple[str, object]] = {}
     for key, place, value in _stated_rope(section, text_config(config)):
         other, first = stated.setdefault(key, (place, value))
         if value != first:
             raise InputError(
-                f"{name}/config.json states RoPE twice and differently: {key} in {other} and in "
+                f"{source}/config.json states RoPE twice and differently: {key} in {other} and in "
                 f"{place}; keep the one that the model was trained with."
             )
+
+
+def rope_parts(section: dict) -> Iterator[tuple[str, dict]]:
+    """(where they stand, RoPE parameters) in a part of a config.json: those of all layers, and
+    those of each type of layers."""
+    for place in ("rope_parameters", "rope_scaling"):
+        parameters = section.get(place) or {}
+        for part in (parameters, *filter(None, map(parameters.get, schema.LAYERS))):
+            yield place, part
 
 
 def _stated_rope(section: dict, config: PreTrainedConfig) -> Iterator[tuple[str, str, object]]:
@@ -125,8 +112,7 @@ def _stated_rope(section: dict, config: PreTrainedConfig) -> Iterator[tuple[str,
             implied = {"rope_type": parameters.pop("type", "default"), "rope_theta": base}
             for key, value in (implied | parameters).items():
                 yield key, place, value
-    names = ("rope_theta", "partial_rotary_factor")
-    for key, place in zip(names, _OLDER_NAMES.get(config.model_type, names)):
+    for key, place in zip(_NAMES, _OLDER_NAMES.get(config.model_type, _NAMES)):
         if place in section:
             yield key, place, section[place]
 
@@ -164,11 +150,12 @@ def rope_parameters(config: PreTrainedConfig) -> dict:
             f"a {config.model_type!r} model has no RoPE parameters in its configuration; "
             "the method needs a RoPE model such as Llama, Mistral or Qwen."
         )
-    parameters = parameters if layer_type(config) is None else parameters[layer_type(config)]
-    counts = [len(parameters.get(f"{name}_factor") or ()) for name in ("short", "long")]
-    if counts[0] != counts[1]:
+    if layers := layer_type(config):
+        parameters = parameters[layers]
+    short, long = (len(parameters.get(f"{name}_factor") or ()) for name in ("short", "long"))
+    if short != long:
         raise InputError(
-            f"the configuration's RoPE has {counts[0]} numbers as short_factor and {counts[1]} as "
+            f"the configuration's RoPE has {short} numbers as short_factor and {long} as "
             "long_factor; give each one for each pair."
         )
     return parameters
@@ -293,9 +280,13 @@ def _phi3(config: PreTrainedConfig, factors: dict, longer: int) -> dict:
             f"a {config.model_type!r} configuration cannot express an attention factor of "
             f"{wanted:g} for {longer} tokens; give one of at least 1."
         )
-    kept = {key: factors[key] for key in ("rope_type", "short_factor", "long_factor")}
-    lengths = {"original_max_position_embeddings": original, "factor": longer / original}
-    return kept | lengths
+    return {
+        "rope_type": "longrope",
+        "short_factor": factors["short_factor"],
+        "long_factor": factors["long_factor"],
+        "original_max_position_embeddings": original,
+        "factor": longer / original,
+    }
 
 
 def scale_config(
@@ -304,10 +295,11 @@ def scale_config(
     """Write one of the :func:`forms` of a scaling into the text part of a configuration, in
     place."""
     layers = layer_type(config)
-    current = rope_parameters(config)
     fields = {key: copy.deepcopy(value) for key, value in vars(config).items() if key in CHANGED}
     before = getattr(config, EXTENSION, {"before": fields}).get("before")
-    kept = {key: value for key, value in current.items() if key not in SCALING_KEYS}
+    kept = {
+        key: value for key, value in rope_parameters(config).items() if key not in schema.SCALING
+    }
     parameters = kept | {"rope_theta": geometry.base, **form}
     # Configurations are shared with the rotary embedding, so they are changed in place.
     config.rope_parameters = (
@@ -321,16 +313,16 @@ def scale_config(
     ):  # Mixtral's default, which longrope and yarn cannot read
         config.head_dim = config.hidden_size // config.num_attention_heads
     extension: dict = {
-        "context_length": int(geometry.context_length),
+        "context_length": geometry.context_length,
         "rope_theta": geometry.base,
         "factor": float(factor),
         "before": before,
     }
-    if geometry.frequencies is not None:
-        given = ("head_dim", "base", "context_length")
-        extension["scaled"] = {
-            key: value for key, value in geometry.to_dict().items() if key not in given
-        }
+    scaled = geometry.to_dict()
+    for key in ("head_dim", "base", "context_length"):
+        del scaled[key]
+    if scaled:
+        extension["scaled"] = scaled
     setattr(config, EXTENSION, extension)
 
 
@@ -342,7 +334,7 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
     attention_factor; vLLM and SGLang read the mscales, of which transformers warns as of keys that
     it does not know.
     """
-    attention_factor = float(scaling.attention_factor)
+    attention_factor = scaling.attention_factor
     factors = (geometry.of_base / scaling.inv_freq).tolist()  # Python floats survive JSON exactly
     return {
         "rope_type": "longrope",
@@ -359,7 +351,7 @@ def longrope(geometry: RopeGeometry, scaling: RopeScaling, longer: int) -> dict:
 def older_keys(config: PreTrainedConfig) -> dict:
     """The RoPE parameters of a configuration's text part, under the keys of transformers 4."""
     parameters = dict(rope_parameters(config))
-    base, share = _OLDER_NAMES.get(config.model_type, ("rope_theta", "partial_rotary_factor"))
+    base, share = _OLDER_NAMES.get(config.model_type, _NAMES)
     keys = {base: parameters.pop("rope_theta")}
     if (rotated := parameters.pop("partial_rotary_factor", 1.0)) != 1:
         keys[share] = rotated
@@ -401,20 +393,18 @@ def write(
         )
     if before is not None:
         section.update(changes(before, config))
-    longer = getattr(text, "max_position_embeddings", None)
+    longer = getattr(text, "max_position_embeddings", None) or 0
     if getattr(text, "rope_parameters", None):
         section.update({"rope_parameters": text.rope_parameters} | older_keys(text))
-    extension = getattr(text, EXTENSION, None)
-    pretrained = (
-        extension["context_length"] if extension else None
-    )  # a shorter length is a limit that somebody chose
+    # A shorter length is a limit that somebody chose.
+    pretrained = getattr(text, EXTENSION, {}).get("context_length", math.inf)
     for key in schema.LENGTHS:
         _raise(section, key, pretrained, longer)
     files.write_json(file, content)
 
     lengths = {
         "generation_config": ("max_length", pretrained),
-        "tokenizer_config": ("model_max_length", 0),
+        "tokenizer_config": ("model_max_length", 1),
     }
     for name, (key, least) in lengths.items():
         if (file := directory / f"{name}.json").is_file():
@@ -433,12 +423,9 @@ def changes(before: PreTrainedConfig, config: PreTrainedConfig) -> dict:
     return {key: value for key, value in new.items() if key not in old or old[key] != value}
 
 
-def _raise(content: dict, key: str, least: int | None, longer: int | None) -> None:
-    """Raise a length between `least` and `longer` to `longer`."""
-    stated = content.get(key)
-    if stated is None or least is None or longer is None:
-        return
-    if least <= stated < longer:
+def _raise(content: dict, key: str, least: float, longer: int) -> None:
+    """Raise a length between `least`, 1 or more, and `longer` to `longer`."""
+    if least <= (content.get(key) or 0) < longer:
         content[key] = longer
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_INDEX_NAME
 
 from .. import files
 from ..geometry import LARGEST
-from ..schema import Schema, Truth, check, having
+from ..schema import Truth, check, having
 
 REMEDY = "give a complete checkpoint, as save_pretrained writes it"
 
@@ -40,8 +41,7 @@ _TOKEN = str | having({"content": str}) | None  # or as what a tokenizer makes o
 
 # the share of a head's dimensions that is rotated, by the names under which programs read it
 SHARES = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
-_NUMBERS_OF_ROPE = (
-    *SHARES,
+_NUMBERS_OF_SCALING = (
     "rope_theta",
     "attention_factor",
     "beta_fast",
@@ -51,14 +51,16 @@ _NUMBERS_OF_ROPE = (
     "short_mscale",
     "long_mscale",
 )
-_ROPE = {
-    **dict.fromkeys(_NUMBERS_OF_ROPE, _NUMBER | None),
+# the keys that a scaling replaces; others, such as partial_rotary_factor, stay
+SCALING = {
+    **dict.fromkeys(_NUMBERS_OF_SCALING, _NUMBER | None),
     **dict.fromkeys(("factor", "low_freq_factor", "high_freq_factor"), _DIVISOR | None),
     **dict.fromkeys(("rope_type", "type"), str),
     **dict.fromkeys(("short_factor", "long_factor"), list[_DIVISOR]),
     "original_max_position_embeddings": _LENGTH | None,
     "truncate": Truth,
 }
+_ROPE = SCALING | dict.fromkeys(SHARES, _NUMBER | None)
 LAYERS = ("full_attention", "sliding_attention")  # types of layers, each with RoPE of its own
 _OF_LAYERS = dict.fromkeys(LAYERS, having({}, _ROPE) | None)
 
@@ -119,20 +121,21 @@ SCHEMAS = {
         {}, _TOKENS | {"model_max_length": _LIMIT_OF_TOKENS | None, "tokenizer_class": str | None}
     ),
     "special_tokens_map.json": having({}, _TOKENS),
+    **dict.fromkeys(
+        (SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_INDEX_NAME),
+        having({"weight_map": Annotated[dict[str, str], Field(min_length=1)]}),
+    ),
 }
-INDEX = having({"weight_map": Annotated[dict[str, str], Field(min_length=1)]})
 
 
-def read(file: Path, schema: Schema | None = None) -> dict[str, Any]:
-    """The content of a JSON file of a checkpoint.
-
-    Args:
-        schema: what it must hold; by default, what a file of this name does, or any object or list.
+def read(file: Path) -> dict[str, Any]:
+    """The content of a JSON file of a checkpoint: what one of this name must hold, or any object or
+    list.
 
     Raises:
         InputError: it cannot be read, or holds a value of another type.
     """
-    schema = schema or SCHEMAS.get(file.name)
+    schema = SCHEMAS.get(file.name)
     content = files.read_json(file, REMEDY, dict if schema else (dict, list))
     if schema:
         check(content, schema, str(file), REMEDY)
