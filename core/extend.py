@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+from huggingface_hub import ModelCardData
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
 from . import clex, files, rope
@@ -157,22 +158,15 @@ def extend_checkpoint(
             f"the method {method!r} needs the model in memory; load the model, extend it and "
             f"export it."
         )
-    (before, model) = check_checkpoint(source, directory)
+    if directory.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
+    before, model = checkpoint.read(source)
     base = card.base(str(source))
     extend(model, method, factor, **options)
     with files.new(directory) as partial:
         checkpoint.copy(source, partial)
-        _write(model, partial, before)
-        card.write(partial, model.config, base, before)
+        _write(model, partial, base, before)
     return directory
-
-
-def check_checkpoint(source: Path, directory: Path) -> tuple[PreTrainedConfig, PreTrainedModel]:
-    """What :func:`checkpoint.read` makes of a checkpoint that can be copied to `directory`;
-    InputError if it cannot."""
-    if directory.resolve().is_relative_to(source.resolve()):
-        raise InputError(f"{directory} lies within {source}; give a directory elsewhere.")
-    return checkpoint.read(source)
 
 
 def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None) -> Path:
@@ -210,8 +204,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
             if tokenizer is not None:
                 tokenizer.model_max_length = text_config(model.config).max_position_embeddings
                 tokenizer.save_pretrained(partial)
-            _write(model, partial)
-            card.write(partial, model.config, base)
+            _write(model, partial, base)
         if clex.is_installed(model):
             clex.save(model, partial)
         for file in partial.glob("*.safetensors"):  # which safetensors lets nobody else read
@@ -232,11 +225,17 @@ def _save(model: PreTrainedModel, directory: Path) -> None:
         ) from error
 
 
-def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | None = None) -> None:
-    """Write the model's configuration, and fail now rather than at the next load if a load would
-    make something else of it.
+def _write(
+    model: PreTrainedModel,
+    directory: Path,
+    base: tuple[str, ModelCardData],
+    before: PreTrainedConfig | None = None,
+) -> None:
+    """Write the model's configuration and its card, and fail now rather than at the next load if a
+    load would make something else of it.
 
     Args:
+        base: from :func:`card.base`.
         before: as for :func:`configuration.write`.
     """
     configuration.write(directory, model.config, before)
@@ -250,3 +249,4 @@ def _write(model: PreTrainedModel, directory: Path, before: PreTrainedConfig | N
             f"a checkpoint cannot say how {type(model).__name__} was extended ({wrong}); give "
             f"another model."
         )
+    card.write(directory, model.config, base, before)

@@ -53,15 +53,15 @@ def main() -> None:
     from experiments.kit import model as models
 
     base = models.resolve(arguments.model)
-    geometry = embedding.config_geometry(base.config)
+    geometry = embedding.rope_geometry(rotation.skeleton(base.config))
     in_memory = base.source.gguf_file or rope.get(method).start
-    if arguments.output and not in_memory:
-        source = base.source.snapshot()
-        extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     scaling = scale(geometry, method, factor, **options)
     if arguments.output and in_memory:
         model = extension.extend(base.load(), method, factor, **options)
         extension.export(model, arguments.output, loading.stock_tokenizer(base.source))
+    elif arguments.output:
+        source = base.source.snapshot()
+        extension.extend_checkpoint(source, arguments.output, method, factor, **options)
     if arguments.output:
         print(f"written: {arguments.output}, whose README.md says how to load and serve it\n")
     length = f"L = {geometry.context_length:,} tokens"

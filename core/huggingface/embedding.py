@@ -30,7 +30,7 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import buffer_name, rotary_module, skeleton
+from .rotation import buffer_name, rotary_module, state
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -76,8 +76,8 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             "give one for each pair."
         )
     base = pretrained.get("rope_theta", math.nan)  # is refused
-    scaled = pretrained.get("scaled", {})
-    geometry = RopeGeometry(2 * pairs, base, pretrained["context_length"], **scaled)
+    length = pretrained["context_length"]
+    geometry = RopeGeometry(2 * pairs, base, length, **pretrained.get("scaled", {}))
     if extension:
         return geometry
     if rope_type != "default":
@@ -103,22 +103,20 @@ def _scaled(
     """
     kind = layer_type(config)
     fresh = _stock(rotary)(config)
-    _cosines(
-        fresh, kind, np.array([0, plain.context_length - 1])
-    )  # longrope chooses its factors in a pass
-    inv_freq = fresh.get_buffer(buffer_name(kind)).double().numpy()
-    attention_factor = getattr(fresh, _factor_name(kind))
-    if not _computes(
-        fresh, kind, RopeScaling(inv_freq, attention_factor, inv_freq < 0), plain.context_length
-    ):
+    _cosines(fresh, kind, [0, plain.context_length - 1])  # longrope chooses its factors in a pass
+    scaled = replace(
+        plain,
+        frequencies=tuple(fresh.get_buffer(buffer_name(kind)).tolist()),
+        attention_factor=getattr(fresh, _factor_name(kind)),
+        rope_type=rope_type,
+    )
+    if not _computes(fresh, kind, scaled, plain.context_length):
         raise InputError(
             f"a {config.model_type!r} model with RoPE of the type {rope_type!r} does not rotate "
             f"by the inverse "
             "frequencies and the attention factor that it computes; give another model."
         )
-    return replace(
-        plain, frequencies=tuple(inv_freq), attention_factor=attention_factor, rope_type=rope_type
-    )
+    return scaled
 
 
 def rotates_by(
@@ -130,18 +128,8 @@ def rotates_by(
     factor = getattr(rotary, _factor_name(kind), 1.0)  # which not every class of plain RoPE has
     values = rotary.get_buffer(buffer_name(kind))
     tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
-    turns = np.allclose(values.double().cpu().numpy(), stated.inv_freq, rtol=tolerance, atol=0)
+    turns = np.allclose(values.tolist(), stated.inv_freq, rtol=tolerance, atol=0)
     return turns and bool(np.isclose(factor, stated.attention_factor, rtol=1e-3))
-
-
-def config_geometry(config: PreTrainedConfig) -> RopeGeometry:
-    """The pre-training geometry that a configuration states; no weights are needed.
-
-    Raises:
-        InputError: as :func:`rope_geometry`, or no language model can be built from the
-            configuration.
-    """
-    return rope_geometry(skeleton(config))
 
 
 def apply_scaling(
@@ -174,7 +162,8 @@ def apply_scaling(
     # Declared plain, so that no pass chooses between two equal lists of factors and all run the
     # same operators.
     scaled.rope_type = "default" if kind is None else {**scaled.rope_type, kind: "default"}
-    setattr(parent, name, _kept(scaled).to(next(rotary.buffers()).device))
+    scaled.__class__ = _keeping(_stock(scaled))
+    setattr(parent, name, scaled.to(next(rotary.buffers()).device))
     return model
 
 
@@ -186,15 +175,18 @@ def _rebuilt(
     kind = layer_type(config)
     try:
         written = type(config).from_dict(config.to_dict() | older_keys(config))
-        read = _stock(rotary)(written)
-        rebuilt = _stock(rotary)(config)
-        computed = all(_computes(each, kind, scaling, longer) for each in (read, rebuilt))
+        for each in (written, config):
+            rebuilt = _stock(rotary)(each)
+            if not _computes(rebuilt, kind, scaling, longer):
+                return None
     except Exception:  # a class that does not know the form may raise anything
         return None
-    return rebuilt if computed else None
+    return rebuilt
 
 
-def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer: int) -> bool:
+def _computes(
+    rotary: nn.Module, kind: str | None, stated: RopeGeometry | RopeScaling, longer: int
+) -> bool:
     """Whether an embedding returns a·cos(m·θ̂_i) for an input of `longer` tokens, in any of the
     orders in use.
 
@@ -202,47 +194,38 @@ def _computes(rotary: nn.Module, kind: str | None, scaling: RopeScaling, longer:
     float32 knows a far position's angle too badly (to 0.03 radians at 10^6).
     """
     inv_freq = rotary.get_buffer(buffer_name(kind)).double().numpy()
-    radian = np.minimum(1 / inv_freq, longer - 1).round()
-    positions = np.array([0, 1, *radian, longer - 1])
+    radian = np.minimum(1 / inv_freq, longer - 1).round().astype(int)
+    positions = [0, 1, *radian, longer - 1]
     cos = _cosines(rotary, kind, positions)
     angles = np.outer(positions, inv_freq)
     pairs = len(inv_freq)
     near = angles < 2
-    expected = scaling.attention_factor * np.cos(angles)
-    return np.allclose(inv_freq, scaling.inv_freq, rtol=1e-5, atol=0) and any(
+    expected = stated.attention_factor * np.cos(angles)
+    return np.allclose(inv_freq, stated.inv_freq, rtol=1e-5, atol=0) and any(
         np.allclose(order[0].numpy()[near], expected[near], rtol=1e-3, atol=1e-4)
         for order in (cos[..., :pairs], cos[..., ::2])
         if order.shape[-1] == pairs
     )
 
 
-def _cosines(rotary: nn.Module, kind: str | None, positions: np.ndarray) -> torch.Tensor:
+def _cosines(rotary: nn.Module, kind: str | None, positions: list[int]) -> torch.Tensor:
     """What an embedding makes of one prompt's positions, [1, positions, columns]."""
     result = rotary(
         torch.zeros(1, 1),
-        torch.from_numpy(positions).long()[None],
+        torch.tensor([positions]),
         *([] if kind is None else [kind]),
     )
     return result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
 
 
-def difference(model: PreTrainedModel, other: PreTrainedModel) -> str | None:
-    """The name of something in which the rotary embeddings of two models differ to the last bit, of
-    their frequencies and attention factors; or None."""
-    held = _rotates(rotary_module(model)[2])
-    given = _rotates(rotary_module(other)[2])
-    return next((name for name in held if held[name] != given.get(name)), None)
-
-
-def _rotates(rotary: nn.Module) -> dict[str, object]:
-    """An embedding's frequencies and attention factors, by their names."""
-    frequencies = {
-        name: buffer.float().tolist() for name, buffer in rotary.named_buffers(recurse=False)
-    }
-    factors = {
-        name: value for name, value in vars(rotary).items() if name.endswith("attention_scaling")
-    }
-    return frequencies | factors
+def difference(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
+    """The name of something in which the rotary embedding of a model differs to the last bit from
+    that of one just built, of its frequencies and attention factors; or None."""
+    held, built = (
+        {name: torch.as_tensor(value).tolist() for name, value in state(rotary).items()}
+        for _, _, rotary in (rotary_module(model), rotary_module(described))
+    )
+    return next((name for name in built if built[name] != held.get(name)), None)
 
 
 def _factor_name(layer_type: str | None) -> str:
@@ -259,11 +242,7 @@ class _Kept(nn.Module):
     """
 
     def _apply(self, fn, recurse=True):
-        buffers = {name: buffer.clone() for name, buffer in self.named_buffers(recurse=False)}
-        super()._apply(fn, recurse)
-        for name, buffer in buffers.items():
-            self._buffers[name] = buffer.to(self._buffers[name].device)
-        return self
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
 
     def compute_default_rope_parameters(
         self, *_, layer_type: str | None = None, **__
@@ -289,9 +268,3 @@ def _new(cls: type) -> nn.Module:
 def _stock(rotary: nn.Module) -> type:
     """The class of transformers."""
     return type(rotary).__bases__[1] if isinstance(rotary, _Kept) else type(rotary)
-
-
-def _kept(rotary: nn.Module) -> nn.Module:
-    if not isinstance(rotary, _Kept):
-        rotary.__class__ = _keeping(_stock(rotary))
-    return rotary

@@ -145,9 +145,10 @@ def scale_for(model: nn.Module, length: int) -> bytes:
 
     Inputs for which it is equal may share a batch or a cache.
     """
-    values = [value for _, state in _following(model, length) for value in state.values()]
     return b"".join(
-        x.cpu().numpy().tobytes() if torch.is_tensor(x) else repr(x).encode() for x in values
+        value.cpu().numpy().tobytes() if torch.is_tensor(value) else repr(value).encode()
+        for _, wanted in _following(model, length)
+        for value in wanted.values()
     )
 
 
@@ -193,9 +194,11 @@ def _following(model: nn.Module, length: int) -> Iterator[tuple[nn.Module, dict]
         for layers, kind in of_layers.items():
             if kind not in _FOLLOWING:
                 continue
-            device = next(module.buffers()).device
             inv_freq, _ = ROPE_INIT_FUNCTIONS[kind](
-                module.config, device, seq_len=length, layer_type=layers
+                module.config,
+                next(module.buffers()).device,
+                seq_len=length,
+                layer_type=layers,
             )
             yield module, {buffer_name(layers): inv_freq, "rope_type": fixed.get(None, fixed)}
             if layers is None and "long_mscale" in module.config.rope_parameters:

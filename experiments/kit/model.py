@@ -29,7 +29,7 @@ from core.geometry import RopeGeometry
 from core.huggingface import configuration
 from core.huggingface.checkpoint import read_config
 from core.huggingface.configuration import EXTENSION, text_config
-from core.huggingface.embedding import config_geometry
+from core.huggingface.embedding import rope_geometry
 from core.huggingface.rotation import skeleton
 from eval import special_tokens
 from eval.generation import model_stops
@@ -92,7 +92,7 @@ class Model:
     def geometry(self) -> RopeGeometry:
         """The pre-training geometry, from the configuration alone; InputError if no method can
         extend the model."""
-        return self.base.geometry if self.base else config_geometry(self.config)
+        return self.base.geometry if self.base else rope_geometry(skeleton(self.config))
 
     @functools.cached_property
     def extends(self) -> bool:

@@ -3,7 +3,8 @@
 import pytest
 from transformers import AutoTokenizer
 
-from core.huggingface.embedding import config_geometry
+from core.huggingface.embedding import rope_geometry
+from core.huggingface.rotation import skeleton
 from eval import longbench
 from experiments import base_models
 from experiments.kit.model import resolve
@@ -13,7 +14,7 @@ DIRECTORY = ROOT / "models/tiny"
 
 
 def test_the_scale_states_its_geometry():
-    assert config_geometry(resolve("tiny").config) == base_models.MODELS["tiny"].geometry
+    assert rope_geometry(skeleton(resolve("tiny").config)) == base_models.MODELS["tiny"].geometry
 
 
 def test_its_tokenizer_loses_nothing_and_splits_numbers_into_digits():

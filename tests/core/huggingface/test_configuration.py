@@ -5,7 +5,7 @@ import pytest
 from core.errors import InputError
 from core.extend import extend, extend_checkpoint
 from core.huggingface.checkpoint import read_config
-from core.huggingface.embedding import config_geometry
+from core.huggingface.embedding import rope_geometry
 from core.huggingface.rotation import skeleton
 from tests.files import edit
 from tests.models import random_model
@@ -109,7 +109,7 @@ def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture,
     more = {"rotary_dim": 8} if architecture == "MiniMaxM2Config" else {}
     share = {} if more else {"partial_rotary_factor": 0.5}
     config = read_config(saved(tmp_path / "model", architecture, more, **options, **share))
-    assert config_geometry(config).head_dim == 8
+    assert rope_geometry(skeleton(config)).head_dim == 8
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_one_length_is_taken_or_the_fault_is_named(length, options, taken):
     rope = {"rope_theta": 1e4, "rope_type": "default"} | options.pop("rope_parameters", {})
     config = random_model(max_position_embeddings=length, rope_parameters=rope, **options).config
     if isinstance(taken, int):
-        assert config_geometry(config).context_length == taken
+        assert rope_geometry(skeleton(config)).context_length == taken
         assert extend(skeleton(config), "pi", 2).config.max_position_embeddings == 2 * taken
     else:
         with pytest.raises(InputError, match=taken):
-            config_geometry(config)
+            rope_geometry(skeleton(config))
