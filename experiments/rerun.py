@@ -372,10 +372,9 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
     log_of = {number: logs / f"{chain.name}.log" for number, chain in chains.items()}
     ended = {number for number in chains if log_of[number].with_suffix(".ended").exists()}
     workers = min(workers, sum(not chain.needs for chain in chains.values()))
-    # a rerun that is killed leaves no process behind: 1 is PR_SET_PDEATHSIG
-    end_with_parent = functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM)
-    running = {}
-    skipped = []
+    order = sorted(chains, key=lambda number: (bool(chains[number].needs), number in ended))
+    running: dict[subprocess.Popen, tuple[Path, int]] = {}
+    skipped: list[str] = []
 
     def wait() -> None:
         time.sleep(_PAUSE)
@@ -386,25 +385,14 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
 
     try:
         with tqdm(total=len(chains), unit="chain", smoothing=0) as bar:
-            for number in sorted(
-                chains, key=lambda number: (bool(chains[number].needs), number in ended)
-            ):
+            for number in order:
                 side_by_side = 1 if chains[number].needs else workers
                 while len(running) >= side_by_side:
                     wait()
-                threads = max(len(os.sched_getaffinity(0)) // side_by_side, 1)
-                limits = {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
-                with open(log_of[number], "ab") as log:
-                    begin = log.tell()
-                    process = subprocess.Popen(
-                        [sys.executable, "-m", *command, "--chain", str(number)],
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        env=os.environ | limits,
-                        preexec_fn=end_with_parent,
-                    )
-                running[process] = log_of[number], begin
+                log = log_of[number]
+                begin = log.stat().st_size if log.exists() else 0
+                process = _started([*command, "--chain", str(number)], log, side_by_side)
+                running[process] = log, begin
             while running:
                 wait()
     finally:
@@ -413,6 +401,21 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
         for process in running:
             process.wait()
     return skipped
+
+
+def _started(command: Sequence[str], log: Path, side_by_side: int) -> subprocess.Popen:
+    """`python -m COMMAND` with its share of the cores; it ends with this process."""
+    threads = max(len(os.sched_getaffinity(0)) // side_by_side, 1)
+    with open(log, "ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"},
+            # 1 is PR_SET_PDEATHSIG
+            preexec_fn=functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM),
+        )
 
 
 def _skipped(log: Path, begin: int, status: int) -> list[str]:
@@ -442,10 +445,12 @@ def measure(chain: Chain, lenient: bool = False) -> list[str]:
     for module, *arguments in chain.commands:
         try:
             if torch.cuda.device_count() > 1:
-                sys.exit(processes.on_all_gpus(module, arguments))
+                if status := processes.on_all_gpus(module, arguments):
+                    sys.exit(status)
+                continue
             sys.argv = [module, *arguments]
             importlib.import_module(module).main()
-        except SystemExit as end:  # with 0, what comes next is measured
+        except SystemExit as end:
             if end.code:
                 raise
         except (InputError, NonFiniteError) as error:

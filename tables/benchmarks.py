@@ -19,6 +19,7 @@ INTERVALS = (
     "with 95 % intervals for samples (bootstrap) and, where there are several, training seeds "
     "(Student's)"
 )
+DIGITS = {"perplexity": 2}  # after the point; other scores have one
 PUBLISHED = ", published"  # ends the title of a block of the paper's rows, of no ablation
 OVER_TEXTS = (
     "Brackets hold Student's 95 % interval over texts and, where there are several, seeds. Fewer "
@@ -143,7 +144,7 @@ def perplexity(results: Results) -> Table:
         stated = "" if stride == 256 else f", S = {strides}"
         return f"{beginnings}{stated}, {titles(record.run['data'])}"
 
-    return benchmark(results, "perplexity", caption, "Table 10", which, min, digits=2)
+    return benchmark(results, "perplexity", caption, "Table 10", which, min)
 
 
 def passkey(results: Results) -> Table:
@@ -182,7 +183,6 @@ def benchmark(
     paper: str = "",
     title_suffix: Callable[[Record], str] = lambda record: "",
     best: Callable = max,
-    digits: int = 1,
 ) -> Table:
     """An experiment's table: published blocks where the paper has any, then what was measured of
     the model.
@@ -195,12 +195,12 @@ def benchmark(
         paper: the paper's table, whose rows are in results/paper/NAME.csv.
         title_suffix: what of the benchmark a record holds, for its block's title.
         best: which mean of a column is bold.
-        digits: decimals of measured scores.
 
     Raises:
         NotMeasured: the model has no record of it.
     """
     of = getattr(metrics, name, metrics.generic)
+    digits = DIGITS.get(name, 1)
     blocks = published_blocks(name, best=best) if paper else []
     for apart, rows in main_comparisons(results, name):
         title = _title(results, rows.rows) + title_suffix(rows.first) + apart

@@ -187,7 +187,7 @@ def _edited(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
         stated = _computes_by(module)
         present = _computes_by(held.get(name, module))
         for key, value in stated.items():
-            if present.get(key, value) != value:
+            if key in present and present[key] != value:
                 return f"{name}: {key} {value} is stated, and it has {present[key]}"
     return None
 

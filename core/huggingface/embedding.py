@@ -30,7 +30,7 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import buffer_name, rotary_module, state
+from .rotation import at_length, buffer_name, rotary_module, state
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -221,10 +221,11 @@ def _cosines(rotary: nn.Module, kind: str | None, positions: list[int]) -> torch
 def difference(model: PreTrainedModel, described: PreTrainedModel) -> str | None:
     """The name of something in which the rotary embedding of a model differs to the last bit from
     that of one just built, of its frequencies and attention factors; or None."""
-    held, built = (
-        {name: torch.as_tensor(value).tolist() for name, value in state(rotary).items()}
-        for _, _, rotary in (rotary_module(model), rotary_module(described))
-    )
+    with at_length(model, 1):  # a long prompt may have left its own frequencies
+        held, built = (
+            {name: torch.as_tensor(value).tolist() for name, value in state(rotary).items()}
+            for _, _, rotary in (rotary_module(model), rotary_module(described))
+        )
     return next((name for name in built if built[name] != held.get(name)), None)
 
 

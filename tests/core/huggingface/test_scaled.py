@@ -9,7 +9,7 @@ import torch
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from core.errors import InputError
-from core.extend import extend, extend_checkpoint
+from core.extend import export, extend, extend_checkpoint
 from core.huggingface.embedding import rope_geometry
 from core.rope import BASELINE, METHODS, ORIGINAL, PROPOSED, TIME_REFERENCE, scale
 from tests.models import random_model
@@ -110,3 +110,16 @@ def test_a_scaled_checkpoint_is_extended_on_top_of_its_scaling(tmp_path, name):
         with pytest.raises(InputError, match="follow from no base"):
             scale(geometry, method, 2)
         assert not METHODS[method].ready_for(geometry) and METHODS[BASELINE].ready_for(geometry)
+
+
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 8.0}
+
+
+@pytest.mark.parametrize("rope", [LISTS | ORIGINALLY | {"factor": 8.0}, DYNAMIC])
+def test_a_model_that_follows_the_length_is_exported_after_a_long_prompt_as_before(tmp_path, rope):
+    model = random_model(
+        "LlamaConfig", head_dim=16, max_position_embeddings=L, rope_parameters=rope
+    )
+    first = logits(model)  # of more than L tokens, whose frequencies the embedding keeps
+    loaded = type(model).from_pretrained(export(model, tmp_path / "exported"), dtype=model.dtype)
+    assert torch.equal(logits(loaded.eval()), first)
