@@ -133,8 +133,8 @@ class Experiment(Command):
     def imitated(self) -> dict:
         """What a record says of generated samples that imitate a benchmark; empty for a benchmark's
         own samples."""
-        file = (self.benchmark or Path()) / MINIATURE
-        return files.read_json(file, "make the samples again") if file.is_file() else {}
+        file = self.benchmark and self.benchmark / MINIATURE
+        return files.read_json(file, "make the samples again") if file and file.is_file() else {}
 
     def run(self) -> None:
         """Measure every run that is not yet recorded."""

@@ -328,11 +328,11 @@ def _known(content: dict, results: Path) -> dict:
         with contextlib.suppress(InputError):  # of another model, and broken
             facts = records.read_model(file)
             if content.items() <= facts.items():
-                folder = file.parent.name
-                before = {"source": facts["model"], **content}
+                source = facts["model"]
+                bases = (base for base in base_models.MODELS.values() if base.source == source)
                 return {
-                    "folder": folder,
-                    "origin": base_models.MODELS.get(folder),
-                    "before": before,
+                    "folder": file.parent.name,
+                    "origin": next(bases, None),
+                    "before": {"source": source, **content},
                 }
     return {}

@@ -274,14 +274,15 @@ SCALED = {
     ],
 )
 def test_exports_of_these_know_their_model_again(tmp_path, architecture):
-    mine = checkpoint(tmp_path / "mine", **architecture)
+    mine = checkpoint(tmp_path / "tiny", **architecture)  # a base model's name
     known = resolve(str(mine), as_it_is=True)
-    records.state_model(tmp_path / "results", "mine", known.facts(2))
+    records.state_model(tmp_path / "results", "tiny", known.facts(2))
     export = extend_checkpoint(mine, tmp_path / "export", "pi", 2)
     again = extend_checkpoint(export, tmp_path / "again", "yarn", 4)
     for each in (export, again):
         exported = resolve(str(each), as_it_is=True, beside=tmp_path / "results")
-        assert (exported.folder, exported.before) == ("mine", known.identity)
+        assert (exported.folder, exported.before) == ("tiny", known.identity)
+        assert exported.origin is None
 
 
 def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):

@@ -3,11 +3,13 @@ scores."""
 
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
 import records
 from core.extend import export, extend
+from experiments.kit.experiment import MINIATURE, Experiment
 from tests import processes
 from tests.experiments.written import journal, journal_files, record, record_file
 from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
@@ -97,3 +99,11 @@ def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, results,
     assert (run["method"], run["factor"]) == ("yarn", 4.0)
     assert run["training"]["identity"] == training["identity"]
     assert run["training"]["seed"] == 3
+
+
+def test_samples_imitate_a_benchmark_by_what_their_own_folder_says(tmp_path, monkeypatch):
+    (tmp_path / MINIATURE).write_text('{"benchmark": "generated"}')
+    monkeypatch.chdir(tmp_path)
+    of_the_hub, of_the_folder = (SimpleNamespace(benchmark=each) for each in (None, tmp_path))
+    assert Experiment.imitated.fget(of_the_hub) == {}
+    assert Experiment.imitated.fget(of_the_folder) == {"benchmark": "generated"}
