@@ -200,7 +200,12 @@ def component(name: str) -> str:
         InputError: the name is empty, hidden, holds a slash, or is longer than a file's name may
             be.
     """
-    if not name.strip() or name.startswith(".") or set(name) & {"/", "\\", "\0"}:
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or name.startswith(".")
+        or set(name) & {"/", "\\", "\0"}
+    ):
         raise InputError(
             f"{name!r} cannot name a file or a directory; give a name without a slash or a "
             f"leading dot."

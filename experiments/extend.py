@@ -70,8 +70,8 @@ def main() -> None:
     if geometry.frequencies is not None:
         print(f"note: its RoPE, which reaches {length}, was {card.before(geometry.rope_type)}.")
     print(setting)
-    convention = options.get("convention", "released")
-    print(decision_table(geometry, scaling, factor, options.get("intervals", 360), convention))
+    counted = {name: options[name] for name in options.keys() & {"intervals", "convention"}}
+    print(decision_table(geometry, scaling, factor, **counted))
     if not (arguments.output or in_memory or rope.get(method).by_length):
         skeleton = rotation.skeleton(base.config)
         extended = extension.extend(skeleton, method, factor, **options).config
@@ -100,8 +100,8 @@ def decision_table(
     geometry: RopeGeometry,
     scaling: RopeScaling,
     factor: float,
-    intervals: int,
-    convention: str,
+    intervals: int = 360,
+    convention: str = "released",
 ) -> str:
     """The per-pair decision and the averaged disturbance, as text for a terminal."""
     length = geometry.context_length

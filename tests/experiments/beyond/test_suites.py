@@ -118,7 +118,7 @@ def test_smollm2_trains_its_arms_in_their_order_under_their_names_and_scores_eac
 ):
     """The name of a chain is that of the record which its training writes. SmolLM2's own
     configuration, which takes seconds to read, has no part in it."""
-    monkeypatch.setattr(Model, "_config", random_model().config)
+    monkeypatch.setattr(Model, "config", random_model().config)
     trained = []
     for chain in chains(suite_of("smollm2", tmp_path)):
         (module, *words), *scoring = chain.commands
