@@ -49,6 +49,11 @@ class Row:
         """The seeds of the fine-tunes."""
         return tuple(run.seed for run in self.runs if run.training)
 
+    @property
+    def fine_tune(self) -> str | None:
+        """What identifies the fine-tune, whatever its seed; None without training."""
+        return _fine_tune(self.first)
+
     def of_seeds(self, seeds: set[int]) -> Row:
         """The row with the runs of some seeds only; of all where there are none."""
         runs = (run for run in self.runs if not seeds or run.seed in seeds)
@@ -154,7 +159,7 @@ def _comparison(records: list[Record]) -> Comparison:
     rows = []
     for setting in sorted(grouped, key=lambda each: each.order):
         runs = grouped[setting]
-        if len({run.training and run.training.get("settings") for run in runs}) > 1:
+        if len({*map(_fine_tune, runs)}) > 1:
             names = ", ".join(run.file for run in runs)
             raise InputError(
                 f"{names}: fine-tunes with different settings cannot be seeds of one row; keep "
@@ -162,6 +167,10 @@ def _comparison(records: list[Record]) -> Comparison:
             )
         rows.append(Row(setting, tuple(runs)))
     return Comparison(tuple(rows))
+
+
+def _fine_tune(run: Record) -> str | None:
+    return run.training and run.training.get("settings")
 
 
 def in_comparison(results: Results, row: Row) -> bool:

@@ -44,13 +44,16 @@ def sets(results: Results, factor: float) -> list[Comparison]:
     return without + trained
 
 
-def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
-    """The settings without training, or the fine-tuned ones, on at least LEAST_TEXTS texts; the
-    largest such set."""
-    for rows in comparisons(results, "loss_by_position", trained, factor):
-        if len({*texts(rows.first)}) >= LEAST_TEXTS:
-            return rows
-    return Comparison(())
+def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
+    """The comparable sets without training, or the fine-tuned ones, on at least LEAST_TEXTS texts,
+    the largest first."""
+    sets = comparisons(results, "loss_by_position", trained, factor)
+    return [rows for rows in sets if len({*texts(rows.first)}) >= LEAST_TEXTS]
+
+
+def sampled(results: Results, factor: float) -> Comparison:
+    """The largest of :func:`samples` without training."""
+    return next(iter(samples(results, factor, trained=False)), Comparison(()))
 
 
 def ranges(run: Record) -> Scores:

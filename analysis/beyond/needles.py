@@ -43,13 +43,19 @@ def sets(results: Results, factor: float) -> list[Comparison]:
     return without + trained
 
 
-def sampled(results: Results, factor: float, trained: bool = False) -> Comparison:
-    """The settings without training, or the fine-tuned ones, with keys within L and beyond it in at
-    least LEAST_TEXTS books; the largest such set."""
-    for rows in comparisons(results, "needles", trained, factor):
-        if len({*texts(rows.first)}) >= LEAST_TEXTS and CHANGE in sides(rows.first):
-            return rows
-    return Comparison(())
+def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
+    """The comparable sets without training, or the fine-tuned ones, with keys within L and beyond
+    it in at least LEAST_TEXTS books, the largest first."""
+    return [
+        rows
+        for rows in comparisons(results, "needles", trained, factor)
+        if len({*texts(rows.first)}) >= LEAST_TEXTS and CHANGE in sides(rows.first)
+    ]
+
+
+def sampled(results: Results, factor: float) -> Comparison:
+    """The largest of :func:`samples` without training."""
+    return next(iter(samples(results, factor, trained=False)), Comparison(()))
 
 
 def distances(run: Record) -> np.ndarray:

@@ -38,6 +38,8 @@ class Statement:
         what: what the number is of.
         number: the number, with its 95 % interval if it has one.
         state: the training, or how the number was computed; may be empty.
+        read: what the training took of its data, where several fine-tunes differ in that; else
+            empty.
         by: what decides it, where a claim is tested in two ways: "loss" or "keys"; else empty.
         sample: what the number is averaged over, in the singular; may be empty.
         factor: s.
@@ -54,6 +56,7 @@ class Statement:
     number: Score
     state: str
     factor: float
+    read: str = ""
     by: str = ""
     sample: str = ""
     metric: str = ""
@@ -77,6 +80,7 @@ class Statement:
         "fine-tuned, by loss, 3 seeds, 8 texts"."""
         words = (
             self.state,
+            self.read,
             f"by {self.by}" if self.by else "",
             seed_count(self.number.seeds) if self.state == FINE_TUNED else "",
             counted(self.number.n, self.sample) if self.number.n else "",

@@ -14,7 +14,7 @@ from analysis.claims.statement import CERTAIN, EXACT, Statement
 from analysis.comparison import Comparison, Row, ablations, compared
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
-from analysis.scores import Score, number, pooled, shown
+from analysis.scores import Score, counted, number, pooled, shown
 from analysis.settings import extended_length
 from core import SYMBOLS, discovery, rope
 from core.setting import Setting, tokens
@@ -137,7 +137,7 @@ def _on_books(
     """Rows of one s whose losses by position, or keys, are of enough books, and DPRoPE's row at the
     paper's n̂; none without beyond/."""
     for factor in by.measured_factors(results) if by else ():
-        if rows := by.sampled(results, factor, trained):
+        for rows in by.samples(results, factor, trained):
             n_hat = results.n_hat.get(factor)
             yield rows, rows.find(rope.PROPOSED, {"n_hat": n_hat})
 
@@ -158,6 +158,7 @@ def _difference(
     method loses within L and beyond it alike, it does not lose by extending.
     """
     digits = 3 if by is losses else 2
+    per_book = (row.first.training or {}).get("per_book")
     gaps = {place: by.gap(row, other, place) for place in by.PLACES}
     gap = gaps.pop(where)
     same_sign = sum(value * gap.mean > 0 for value in gap.texts)
@@ -167,6 +168,7 @@ def _difference(
         what=f"{row.setting.name} minus {other.setting.name}",
         number=gap,
         state=row.state,
+        read=f"{counted(per_book, 'sequence')} of each book" if per_book else "",
         by="loss" if by is losses else "keys",
         sample="book",
         factor=row.setting.factor,

@@ -17,7 +17,7 @@ from analysis.beyond.books import BEYOND as BEYOND_L
 from analysis.beyond.books import WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
-from analysis.scores import LEAST_TEXTS, Score, over_texts
+from analysis.scores import Score, over_texts
 from analysis.settings import BASELINE
 from core import ORIGINAL
 from core.errors import InputError
@@ -140,16 +140,10 @@ def second_round(view: View, of_keys: bool = False) -> OnBooks:
 
 
 def _fine_tuned(view: View, by: ModuleType, per_book: bool) -> list[Comparison]:
-    """The sets of one round at the least factor with enough texts for a sample, largest first."""
+    """The samples of one round at the least factor, largest first."""
     factors = by.measured_factors(view.results)
-    sets = by.sets(view.results, min(factors)) if factors else []
-    return [
-        each
-        for each in sets
-        if each.rows[0].trained
-        and ("per_book" in each.first.training) == per_book
-        and len({*by.texts(each.first)}) >= LEAST_TEXTS
-    ]
+    sets = by.samples(view.results, min(factors), trained=True) if factors else []
+    return [each for each in sets if ("per_book" in each.first.training) == per_book]
 
 
 @offered

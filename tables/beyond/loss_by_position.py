@@ -54,13 +54,20 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
-    if training := first.training:
-        if {"steps", "length"} <= training.keys():
-            read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
-            state += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
-        if "per_book" in training:
-            state += f", at most {training['per_book']} of each book"
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    return f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state}, {texts}"
+    return (
+        f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}, {texts}"
+    )
+
+
+def state(compared: Comparison) -> str:
+    """Whether rows are fine-tuned and, if so, how."""
+    words = f"{compared.rows[0].state}{seeds(compared.rows)}"
+    training = compared.first.training or {}
+    if {"steps", "length"} <= training.keys():
+        read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
+        words += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
+    if "per_book" in training:
+        words += f", at most {training['per_book']} of each book"
+    return words

@@ -8,7 +8,8 @@ from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import BASELINE, lengths
 from core import rope
-from tables.benchmarks import OVER_TEXTS, seeds
+from tables.benchmarks import OVER_TEXTS
+from tables.beyond.loss_by_position import state
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
 SIDES = WITHIN, BEYOND
@@ -67,22 +68,20 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
 
 
 def loss_beside(results: Results, row: Row, where: str) -> Score | None:
-    """The loss of the same setting in the same state minus the baseline's, on its own books; None
-    where it was not measured on enough of them."""
+    """The loss of the same setting in the same state, and of the same fine-tunes, minus the
+    baseline's, on its own books; None where it was not measured on enough of them."""
     if row.setting.last:
         return None
-    rows = loss_by_position.sampled(results, row.setting.factor, row.trained)
-    options = dict(row.setting.options)
-    same = rows.find(row.setting.method, options)
-    baseline = rows.find(rope.BASELINE, {})
-    if not same or not baseline or same is baseline:
-        return None
-    return loss_by_position.gap(same, baseline, where)
+    for rows in loss_by_position.samples(results, row.setting.factor, row.trained):
+        same = rows.find(row.setting.method, dict(row.setting.options))
+        baseline = rows.find(rope.BASELINE, {})
+        if same and baseline and same is not baseline and same.fine_tune == row.fine_tune:
+            return loss_by_position.gap(same, baseline, where)
+    return None
 
 
 def _title(results: Results, compared: Comparison, factor: float) -> str:
     first = compared.first
-    state = f"{compared.rows[0].state}{seeds(compared.rows)}"
-    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state}"
+    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}"
     books = titles(keys.texts(first))
     return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {books}"

@@ -77,6 +77,20 @@ def test_losses_are_compared_fine_tuned_and_untrained(claimed):
     ]
 
 
+@pytest.mark.parametrize("by", ["losses", "keys"])
+def test_fine_tunes_that_read_otherwise_are_compared_apart(claimed, by):
+    for took, off in (({}, 1), ({"per_book": 1}, 2)):
+        for method, more in (("dprope", 0), ("pi", off)):
+            books = [more + 0.1 * i for i in range(8)]
+            getattr(claimed, by)(method, books, books, seed=0, training=took)
+    gaps = claimed.statements("less_is_better")
+    by = "loss" if by == "losses" else by
+    assert [(gap.measured_on, round(gap.number.mean, 6)) for gap in gaps] == [
+        (f"fine-tuned, by {by}, one seed, 8 books", -1),
+        (f"fine-tuned, 1 sequence of each book, by {by}, one seed, 8 books", -2),
+    ]
+
+
 def test_the_papers_setting_is_compared_with_rivals_and_not_with_the_formula(claimed):
     for method, setting in (("yarn", {}), ("dprope", {}), ("dprope", PAPERS)):
         claimed.losses(method, [1.0] * 8, [2.0 + 0.1 * i for i in range(8)], options=setting)
