@@ -218,7 +218,7 @@ class _Prefix:
         if whole or shared < LEAST_SHARED * len(first):
             self.forget(len(first) if whole else self.longest)
             shared = 0
-        else:
+        elif shared < len(self.tokens):
             self.cache.crop(shared - len(self.tokens))
         rest = torch.tensor([prompt[shared:] for prompt in prompts], device=self.model.device)
         for chunk in rest.split(PREFILL_CHUNK if shared else FIRST_PASS, dim=1):
