@@ -48,7 +48,7 @@ def angle_distribution(inv_freq: ArrayLike, length: int, intervals: int = 360) -
     Raises:
         InputError: a length, interval count or inverse frequency out of range.
     """
-    return angle_counts(inv_freq, length, intervals) / length
+    return angle_counts(inv_freq, length, intervals) / int(length)
 
 
 def angle_counts(inv_freq: ArrayLike, length: int, intervals: int = 360) -> np.ndarray:

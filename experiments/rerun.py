@@ -336,7 +336,8 @@ def _seconds(chain: Chain, suite: Suite) -> float | None:
             run = record["run"]
             as_asked = all(run.get(option, value) == value for option, value in asked.items())
             # what is measured states the fine-tune as its training, a fine-tune by its file's name
-            if as_asked and known in (records.run_of(run), file.stem):
+            stated = records.run_of(run) if "method" in run else None
+            if as_asked and known in (stated, file.stem):
                 seconds += record["environment"]["seconds"]
                 break
         else:
