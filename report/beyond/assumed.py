@@ -225,7 +225,7 @@ def _fine_tuned(view: View) -> Assumptions:
     yield "that it gained there more than half is repair", repair
     titles = " ".join(book["title"] for book in of.trained_on(view, RIVAL)["books"])
     yield "No book was trained on and scored", "Divine" not in titles
-    by_step, *_ = of.training_gaps(view, PAPERS, 1)
+    by_step = of.training_gaps(view, PAPERS, 1)[0]
     order = of.trained_on(view, RIVAL)["order"]
     slope = training.slope(by_step, order, first=16)
     shown = training.still_closing(by_step)

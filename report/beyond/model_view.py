@@ -199,23 +199,26 @@ def _fine_tune(view: View, run: Record) -> Record:
 
 
 @offered
-def training_gaps(view: View, name: str, batch: int, than: str = BASELINE) -> list[np.ndarray]:
-    """Of each seed of the first round's fine-tune at `batch` sequences a step, by step: its loss
-    minus that of another, on the same sequences longer than L (nats per token, [steps])."""
-    gaps = [
-        gap for gap in training.gaps(view.results) if gap.batch == batch and gap.per_book is None
-    ]
+def training_gaps(
+    view: View, name: str, batch: int, than: str = BASELINE, per_book: int | None = None
+) -> dict[int, np.ndarray]:
+    """By seed, of the shortest fine-tunes at `batch` sequences a step: the loss of each step minus
+    that of another, on the same sequences longer than L (nats per token, [steps]).
+
+    Args:
+        per_book: of the second round's, the most sequences that a book gave; else the first's.
+    """
     ours, others = (
         {
-            (gap.setting.factor, len(gap.by_step), gap.seed): gap.by_step
-            for gap in gaps
-            if gap.setting.name == each
+            gap.seed: gap.by_step
+            for gap in sorted(training.gaps(view.results), key=lambda gap: -len(gap.by_step))
+            if (gap.setting.name, gap.batch, gap.per_book) == (each, batch, per_book)
         }
         for each in (name, than)
     )
     if than == BASELINE:  # which the gaps are to
-        return list(ours.values())
-    return [ours[run] - others[run] for run in sorted(ours.keys() & others.keys())]
+        return ours
+    return {seed: ours[seed] - others[seed] for seed in sorted(ours.keys() & others.keys())}
 
 
 @offered

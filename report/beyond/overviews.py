@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from analysis.beyond import decision, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
@@ -122,19 +124,25 @@ def arms(view: View, names: Sequence[str]) -> str:
 
 
 @offered
-def while_they_trained(view: View, compared: Sequence[tuple[str, str]]) -> str:
-    """Of the first round: differences of training loss by quarters of the steps."""
+def while_they_trained(
+    view: View, compared: Sequence[tuple[str, str]], per_book: int | None = None
+) -> str:
+    """Differences of training loss by quarters of the steps, and how much they change in one.
+
+    Args:
+        per_book: as for :func:`of.training_gaps`. A book that is read once has no level of its own.
+    """
     header = (
         "",
         "seed",
         *("steps 1–16", "17–32", "33–48", "49–64"),
         "still closing, by the rule",
-        "found afterwards: change in 16 steps",
+        f"{'' if per_book else 'found afterwards: '}change in 16 steps",
     )
-    order = of.trained_on(view, BASELINE)["order"]
     rows = []
     for name, than in compared:
-        for seed, by_step in enumerate(of.training_gaps(view, name, 1, than)):
+        for seed, by_step in of.training_gaps(view, name, 1, than, per_book).items():
+            order = np.zeros(len(by_step)) if per_book else of.trained_on(view, BASELINE)["order"]
             quarters = (_with_error(each, 3) for each in training.quarters(by_step))
             closing = "yes" if training.still_closing(by_step) else "not shown"
             change = training.slope(by_step, order, first=16)
