@@ -24,8 +24,8 @@ def training_loss(results: Results) -> Figure:
     Beyond the paper, at the base model's own learning rate. A fine-tune and YaRN's read the same
     sequences of L' tokens in the same order.
 
-    A panel for each scaling factor and number of sequences a step, of at most MOST settings, a
-    user's own first.
+    A panel for each scaling factor, number of sequences a step, and number of those of a book if
+    that is limited, of at most MOST settings, a user's own first.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
@@ -33,7 +33,8 @@ def training_loss(results: Results) -> Figure:
     panels: dict[tuple, list[Gap]] = {}
     for gap in training.gaps(results):
         if _listed(gap, results):
-            panels.setdefault((gap.setting.factor, gap.batch), []).append(gap)
+            read = gap.setting.factor, gap.per_book or 0, gap.batch
+            panels.setdefault(read, []).append(gap)
     if not panels:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
     size = (style.PAGE, 2.8) if len(panels) > 1 else (3.4, 3.0)
@@ -83,7 +84,8 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
     most = max(map(len, runs.values()))
     sequences = counted(first.batch, "sequence")
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
-    axes.set_title(f"s = {first.setting.factor:g}, {sequences} a step, {seeds}", loc="left")
+    of_book = f"{first.per_book} of each book, " if first.per_book else ""
+    axes.set_title(f"s = {first.setting.factor:g}, {sequences} a step,\n{of_book}{seeds}")
     curves.off_scale(axes, [f"{setting.name} {_course(runs[setting])}" for setting in far])
     axes.set_xlabel("step")
     curves.name_curves(axes, ends)
