@@ -170,7 +170,7 @@ def _comparison(records: list[Record]) -> Comparison:
 
 
 def _fine_tune(run: Record) -> str | None:
-    return run.training and run.training.get("settings")
+    return (run.training or {}).get("settings")
 
 
 def in_comparison(results: Results, row: Row) -> bool:
