@@ -50,8 +50,8 @@ class Row:
         return tuple(run.seed for run in self.runs if run.training)
 
     @property
-    def fine_tune(self) -> str | None:
-        """What identifies the fine-tune, whatever its seed; None without training."""
+    def fine_tune(self) -> dict:
+        """What the fine-tunes of all seeds have in common; empty without training."""
         return _fine_tune(self.first)
 
     def of_seeds(self, seeds: set[int]) -> Row:
@@ -159,7 +159,7 @@ def _comparison(records: list[Record]) -> Comparison:
     rows = []
     for setting in sorted(grouped, key=lambda each: each.order):
         runs = grouped[setting]
-        if len({*map(_fine_tune, runs)}) > 1:
+        if any(_fine_tune(run) != _fine_tune(runs[0]) for run in runs):
             names = ", ".join(run.file for run in runs)
             raise InputError(
                 f"{names}: fine-tunes with different settings cannot be seeds of one row; keep "
@@ -169,8 +169,9 @@ def _comparison(records: list[Record]) -> Comparison:
     return Comparison(tuple(rows))
 
 
-def _fine_tune(run: Record) -> str | None:
-    return (run.training or {}).get("settings")
+def _fine_tune(run: Record) -> dict:
+    of_a_seed = ("seed", "identity")
+    return {name: value for name, value in (run.training or {}).items() if name not in of_a_seed}
 
 
 def in_comparison(results: Results, row: Row) -> bool:

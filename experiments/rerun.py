@@ -162,7 +162,13 @@ def _parse(description: str, script: str) -> argparse.Namespace:
         "N",
         "only this chain, by its number in --list, as a task of a cluster runs it",
     )
-    data = parser.add_argument_group("data")
+    _add_data(parser.add_argument_group("data"))
+    _add_places(parser.add_argument_group("where and how"))
+    return parser.parse_args()
+
+
+def _add_data(data: argparse._ArgumentGroup) -> None:
+    """Add the options that say what is read."""
     option(
         data,
         "--texts",
@@ -187,7 +193,10 @@ def _parse(description: str, script: str) -> argparse.Namespace:
         "DIR",
         "fine-tune on the .txt or .parquet files in DIR (default: the model's data)",
     )
-    where = parser.add_argument_group("where and how")
+
+
+def _add_places(where: argparse._ArgumentGroup) -> None:
+    """Add the options that say where results go, and how it is measured."""
     option(
         where,
         "--output",
@@ -215,7 +224,6 @@ def _parse(description: str, script: str) -> argparse.Namespace:
         "N",
         "chains at a time (default: one per core; one with GPUs)",
     )
-    return parser.parse_args()
 
 
 def _suite(arguments: argparse.Namespace) -> Suite:

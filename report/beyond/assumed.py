@@ -276,13 +276,13 @@ def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
     tuned = of.second_round(view, of_keys=True)
-    yield "By keys, another leaves no difference that matters", no_matter(tuned.gap(PAPERS))
-    yield "it costs YaRN", more(tuned.change(of.keys(view), RIVAL))
+    yield "By keys, another fine-tune leaves no difference", no_matter(tuned.gap(PAPERS))
+    yield "It costs YaRN", more(tuned.change(of.keys(view), RIVAL))
     yield "By loss alone, extending does not pay here", _does_not_pay(view)
     yield "LongRoPE2's rule is best on SmolLM2 by loss", _least(of.sample(view), RULE)
     worse = more(of.loss(views["tiny"], RULE))
-    yield "more loss than YaRN beyond the context, but by keys", worse
-    yield "but by keys it is best there", _least(of.keys(views["tiny"]), RULE)
+    yield "more loss than YaRN beyond the context", worse
+    yield "but is best by keys", _least(of.keys(views["tiny"]), RULE)
 
 
 def results_beyond(views: dict[str, View]) -> Assumptions:

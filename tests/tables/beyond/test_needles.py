@@ -5,32 +5,32 @@ import pytest
 from tables.beyond.needles import needles
 from tests.analysis.claims.conftest import Claimed
 
-TITLES = ("YaRN", "DPRoPE (t = 0)")
+# Of each round of fine-tunes what it states, and the losses of its methods minus YaRN's.
+SECOND = {"settings": "b", "per_book": 1}
+ROUNDS = {
+    "first": ({"settings": "a"}, {"yarn": 0, "dprope": 0.5, "pi": 1}),
+    "second": (SECOND, {"yarn": 0, "dprope": 0.25}),
+}
 
 
-@pytest.mark.parametrize("rounds", [("first",), ("first", "second"), ("second", "first")])
-def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds):
-    """There are keys of the second round alone; the first has more losses."""
+@pytest.mark.parametrize("without", ["", "settings"])
+@pytest.mark.parametrize("rounds", [["first"], ["first", "second"], ["second", "first"]])
+def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds, without):
+    """There are keys of the second round alone, and the first has more losses; so it is also of
+    records that do not state the settings of their training."""
     recorder = Claimed(tmp_path)
-    for number, name in enumerate(rounds):
-        off = {"first": 0.5, "second": 0.25}[name]
-        methods = (
-            {"yarn": 0.0, "dprope": off, "pi": 1.0}
-            if name == "first"
-            else {"yarn": 0, "dprope": off}
-        )
+
+    def facts(training):
+        return {name: value for name, value in training.items() if name != without}
+
+    for name in rounds:
+        training, methods = ROUNDS[name]
         for method, more in methods.items():
-            training = {"settings": f"{method} {name}"} | (
-                {"per_book": 1} if name == "second" else {}
-            )
             books = [more + 0.1 * i for i in range(8)]
-            recorder.losses(
-                method, books, books, seed=0, training=training, file=f"{number}_{method}"
-            )
-    for method in ("yarn", "dprope"):
-        training = {"settings": f"{method} second", "per_book": 1}
-        recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=training, dtype="float32")
+            recorder.losses(method, books, books, seed=0, training=facts(training))
+    for method in ROUNDS["second"][1]:
+        recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=facts(SECOND), dtype="float32")
     (block,) = needles(recorder.results()).blocks
     beside = {row[0].text: row[-1].text.split()[0] for row in block.rows}
-    known = "second" in rounds
-    assert beside == {TITLES[0]: "–", TITLES[1]: "+0.250" if known else "–"}
+    known = "+0.250" if "second" in rounds else "–"
+    assert beside == {"YaRN": "–", "DPRoPE (t = 0)": known}
