@@ -24,6 +24,7 @@ from tests.report.test_numbers import (
 )
 
 PAGE = (RESULTS / "smollm2/beyond/README.md").read_text()
+SECOND_ROUND = PAGE.partition("### The second round\n")[2].partition("\n## ")[0]
 BARE_YARN = "yarn_attention-factor=1.0_s=2"
 PAIRS = ("DPRoPE's pairs", "YaRN's pairs")
 
@@ -53,6 +54,35 @@ def test_what_the_fine_tunes_decide_follows_from_their_interval():
     ours, other = map(losses_of, TUNED)
     outcome = decision.by_loss(Score(*student((ours - other)[:, BEYOND])))
     assert f"by loss: **{outcome}**" in PAGE
+
+
+@pytest.mark.parametrize(
+    "row, name", [("YaRN", "yarn_s=2"), ("DPRoPE (n̂ = 40)", PAPERS)], ids=("yarn", "papers")
+)
+@pytest.mark.parametrize("of, digits", [(losses_of, 3), (keys_of, 2)], ids=("losses", "keys"))
+def test_second_round(row, name, of, digits):
+    """Losses, or nats a key, within L and beyond; less fine-tuned YaRN's within L, beyond, and the
+    change; what training changed within L, and beyond."""
+    tuned = of(f"{name}_seed=1")
+    gaps = tuned - of("yarn_s=2_seed=1")
+    expected = (*tuned.T, *gaps.T, gaps @ CHANGE, *(tuned - of(name)).T)
+    tables = re.findall(rf"^\| {re.escape(row)} +\| +1 \|(.*)\|$", SECOND_ROUND, re.MULTILINE)
+    shown = tables[of is keys_of].split("|")
+    for cell, values in zip(shown, expected, strict=True):
+        if values.any():
+            assert numbers(cell) == pytest.approx(student(values), abs=0.51 * 0.1**digits)
+        else:
+            assert cell.strip() == "–"
+
+
+def test_what_the_second_round_decides_follows_from_its_intervals():
+    """The outcomes of n̂ = 40 minus YaRN, by loss and by keys."""
+    by_loss, by_keys = (
+        Score(*student((of(f"{PAPERS}_seed=1") - of("yarn_s=2_seed=1"))[:, BEYOND]))
+        for of in (losses_of, keys_of)
+    )
+    words = f"by loss: **{decision.by_loss(by_loss)}**; by keys: **{decision.by_keys(by_keys)}**"
+    assert words in " ".join(SECOND_ROUND.split())
 
 
 @pytest.mark.parametrize(
