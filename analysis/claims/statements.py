@@ -4,6 +4,7 @@ A claim is tested against the paper's own rivals, at the paper's own setting. Bo
 anything is measured: the best of several is never picked by its score.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from types import ModuleType
@@ -314,20 +315,24 @@ def _score(row: Row, score: Score, experiment: str) -> str:
 def finds_all_passkeys(results: Results) -> Iterator[Statement]:
     """No passkey within L' is missed, to the precision of whole per cents.
 
-    It is not tested on a model that misses keys within L already. The rivals stand beside it.
+    It is not tested on a model that misses keys within L already, whatever prompts it was asked.
+    The rivals stand beside it.
     """
+    original = compared(results, "passkey", False).find(rope.ORIGINAL)
+    within = _keys(original, results.context_length) if original else []
     for rows, ours in _at_papers_n_hat(results, "passkey"):
         longest = extended_length(results, ours.setting.factor)
+        keys_found = _keys(ours, longest)
+        if not keys_found:  # only longer texts were asked
+            continue
         rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
         beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
         region = ALL_KEYS
-        if original := _original(results, "passkey", ours):
-            within = _keys(original, results.context_length)
+        if within:
             beside.append(("original within L", _count(within)))
             if within[0].mean < 100:  # no method can be tested
                 region = None
                 beside.append(("a test takes", "a model that finds every key within L"))
-        keys_found = _keys(ours, longest)
         yield Statement(
             what=ours.setting.name,
             number=pooled(keys_found).within_100(),
@@ -344,8 +349,10 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
 
 
 def _keys(row: Row, longest: int) -> list[Score]:
-    """The share of passkeys found in texts of at most `longest` tokens, by each seed."""
-    return [metrics.passkeys_within(run, longest) for run in row.runs]
+    """The share of passkeys found in texts of at most `longest` tokens, by each seed; empty where
+    no text is so short."""
+    shortest = min((line["length"] for line in row.first.scores["by_length"]), default=math.inf)
+    return [metrics.passkeys_within(run, longest) for run in row.runs if shortest <= longest]
 
 
 def _count(shares: list[Score]) -> str:

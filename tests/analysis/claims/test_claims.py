@@ -316,3 +316,25 @@ def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, ve
         "original within L": f"{round(near * asked)} of {asked}",
         **wanted,
     }
+
+
+@pytest.mark.parametrize("near, verdict", [(1.0, FAILS), (0.5, NONE), (None, FAILS)])
+def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, verdict):
+    """The unextended model's keys within L count, where any were asked."""
+
+    def add(method, share, lengths, **more):
+        rows = [{"length": each, "n": 20, "low": 0, "high": 1, "mean": share} for each in lengths]
+        claimed.add("passkey", method, {"by_length": rows}, lengths=lengths, **more)
+
+    add("original", near or 0.0, [16384] if near is None else [8192])
+    add("dprope", 0.5, [12288, 16384], options=PAPERS, seed=1)
+    (keys,) = claimed.statements("passkey")
+    assert keys.verdict == verdict and keys.count == "20 of 40"
+    within = {} if near is None else {"original within L": f"{20 * near:.0f} of 20"}
+    assert within.items() == dict(keys.beside[:1]).items()
+
+
+def test_passkeys_beyond_the_extended_length_alone_state_nothing(claimed):
+    rows = [{"length": 32768, "n": 3, "low": 0, "high": 1, "mean": 1.0}]
+    claimed.add("passkey", "dprope", {"by_length": rows}, options=PAPERS)
+    assert claimed.statements("passkey") == []
