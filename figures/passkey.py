@@ -46,27 +46,32 @@ def passkey(results: Results) -> Figure:
     grid = upper.subplots(len(states), len(factors), squeeze=False, sharex="col", sharey=True)
     looks = style.styles(row.setting for row in rows)
     marks = dict(zip(dict.fromkeys(of_all_factors(row.setting) for row in rows), "osD^v<>"))
-    for line, trained in zip(grid, states):
-        for axes, factor in zip(line, factors):
-            _points(axes, plain + _at(extended, trained, factor), looks, marks, results)
+    for column, factor in zip(grid.T, factors):
+        lengths = _asked(
+            "length", plain + [row for row in extended if row.setting.factor == factor]
+        )
+        for axes, trained in zip(column, states):
+            _points(axes, plain + _at(extended, trained, factor), lengths, looks, marks)
             axes.set_title(_title(trained, factor))
-        line[0].set_ylabel("share of keys found")
-    for axes in grid[-1]:
-        axes.set_xlabel("prompt length (tokens)")
+        _name_lengths(column[-1], lengths, factor, results.context_length)
+        column[-1].set_xlabel("prompt length (tokens)")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("share of keys found")
     style.one_legend(upper, grid.ravel(), style.MOST)
     shown = plain + _at(extended, states[-1], factors[0])
-    _maps(lower, shown)
+    whole = _maps(lower, shown)
     lower.suptitle(
         f"the same by the depth of the key, {_title(states[-1], factors[0])}; "
         f"{_prompts(shown, 'by_depth')} a cell",
         x=0.01,
         ha="left",
     )
+    blank = "" if whole else "; a blank cell was not asked"
     style.note(
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
         f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval. "
-        "Depth: 0 is the start of the prompt, 1 its end.",
+        f"Depth: 0 is the start of the prompt, 1 its end{blank}.",
     )
     return figure
 
@@ -107,16 +112,22 @@ def _by_length(row: Row) -> pd.DataFrame:
 
 def _prompts(rows: list[Row], cells: str) -> str:
     """How many prompts of a length there are, or of a length and a depth."""
-    return counted(max(cell["n"] for row in rows for cell in row.first.scores[cells]), "prompt")
+    numbers = [cell["n"] for row in rows for cell in row.first.scores[cells]]
+    most = counted(max(numbers), "prompt")
+    return most if min(numbers) == max(numbers) else f"{min(numbers)} to {most}"
+
+
+def _asked(what: str, rows: list[Row]) -> list[float]:
+    """The lengths, or the depths, of all rows' prompts."""
+    return sorted({cell[what] for row in rows for cell in row.first.scores["by_depth"]})
 
 
 def _points(
-    axes: Axes, rows: list[Row], looks: dict, marks: dict[str, str], results: Results
+    axes: Axes, rows: list[Row], lengths: list[float], looks: dict, marks: dict[str, str]
 ) -> None:
-    """A point of each row at each length, side by side in a field of that length."""
-    by_length = [_by_length(row) for row in rows]
-    lengths = sorted({length for shares in by_length for length in shares.index})
-    for index, (row, shares) in enumerate(zip(rows, by_length)):
+    """A point of each row at each of its lengths, side by side in a field of that length."""
+    for index, row in enumerate(rows):
+        shares = _by_length(row)
         aside = (index + 1) / (len(rows) + 1) - 0.5
         mean, low, high = shares.to_numpy().T
         axes.errorbar(
@@ -131,21 +142,31 @@ def _points(
             markersize=3,
             color=looks[row.setting][0],
         )
-    factor = max(row.setting.factor for row in rows)
-    names = {factor * results.context_length: " = L′"}
-    names[results.context_length] = " = L"  # at s = 1, too
-    labels = [f"{tokens(length)}{names.get(length, '')}" for length in lengths]
-    axes.set_xticks(range(len(lengths)), labels)
     axes.set(xlim=(-0.5, len(lengths) - 0.5), ylim=(-0.05, 1.05), yticks=[0, 0.5, 1])
     _divide(axes.xaxis, len(lengths), "#bbbbbb")
 
 
-def _maps(figure: SubFigure, rows: list[Row]) -> None:
-    """A map of each row, side by side: its mean over seeds by depth and length."""
+def _name_lengths(axes: Axes, lengths: list[float], factor: float, context_length: int) -> None:
+    """Name the fields of a column of panels, which share an axis."""
+    names = {factor * context_length: " = L′"}
+    names[context_length] = " = L"  # at s = 1, too
+    labels = [f"{tokens(length)}{names.get(length, '')}" for length in lengths]
+    axes.set_xticks(range(len(lengths)), labels)
+
+
+def _maps(figure: SubFigure, rows: list[Row]) -> bool:
+    """A map of each row, side by side: its mean over seeds by depth and length, blank where it was
+    not asked.
+
+    Returns:
+        whether no cell is blank.
+    """
+    depths, lengths = _asked("depth", rows), _asked("length", rows)
     grid = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
     for axes, row in zip(grid, rows):
         cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_depth"]])
         shares = cells.pivot_table("mean", "depth", "length")
+        shares = shares.reindex(index=depths, columns=lengths)
         image = axes.imshow(shares, vmin=0, vmax=1, cmap="cividis", aspect="auto")
         axes.set_xticks(range(len(shares.columns)), [tokens(each) for each in shares.columns])
         axes.set_yticks(range(len(shares)), [f"{depth:.2g}" for depth in shares.index])
@@ -157,6 +178,8 @@ def _maps(figure: SubFigure, rows: list[Row]) -> None:
     figure.colorbar(image, ax=list(grid), label="found", ticks=[0, 0.5, 1])
     figure.supxlabel("prompt length (tokens)")
     grid[0].set_ylabel("depth of the key")
+    cells_of_each = [row.first.scores["by_depth"] for row in rows]
+    return all(len(cells) == len(depths) * len(lengths) for cells in cells_of_each)
 
 
 def _divide(axis: Axis, fields: int, color: str) -> None:

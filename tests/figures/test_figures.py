@@ -169,6 +169,36 @@ def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_col
     assert maps["YaRN"] == pytest.approx(means.to_numpy())
 
 
+def test_passkeys_of_other_prompts_stand_at_their_own_lengths_and_depths(recorder):
+    """The model as it is was asked fewer depths, and at another length, than its fine-tune."""
+    asked = {
+        "original": ((8192, 0.0, 1.0), (8192, 1.0, 0.5)),
+        "yarn": ((16384, 0.0, 0.75), (16384, 0.5, 0.25), (16384, 1.0, 0.5)),
+    }
+    for (method, cells), seed, keys in zip(asked.items(), (None, 1), (3, 20)):
+        by_depth = [
+            {"length": length, "depth": depth, "mean": mean, "low": 0, "high": 1, "n": keys}
+            for length, depth, mean in cells
+        ]
+        scores = {"by_length": by_depth[:1], "by_depth": by_depth}
+        recorder.add("passkey", method, scores, seed=seed)
+    figure = draw.figure("passkey", recorder.results())
+    panel, *maps = (axes for axes in figure.axes if axes.get_title("left"))
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["8k = L", "16k = L′"]
+    points = {bars.get_label(): round(bars[0].get_xdata()[0]) for bars in panel.containers}
+    assert points == {"original": 0, "YaRN": 1}
+    depths = [label.get_text() for label in maps[0].get_yticklabels()]
+    assert depths == ["0", "0.5", "1"]
+    for axes, cells in zip(maps, asked.values(), strict=True):
+        shown = np.ma.filled(axes.images[0].get_array(), np.nan)
+        expected = np.full((3, 2), np.nan)
+        for length, depth, mean in cells:
+            expected[int(2 * depth), length // 16384] = mean
+        assert np.array_equal(shown, expected, equal_nan=True)
+    note = " ".join(text.get_text() for text in figure.texts)
+    assert "3 to 20 prompts" in note and "blank" in note
+
+
 def test_no_two_names_meet():
     figure = draw.figure("disturbance_longbench_e", Results.of("tiny"))
     figure.draw_without_rendering()

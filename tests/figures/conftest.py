@@ -1,0 +1,3 @@
+from tests.analysis.recorder import recorder
+
+__all__ = ["recorder"]
