@@ -12,7 +12,7 @@ from analysis.scores import Score, Scores, book_of, over_texts
 from core.errors import InputError
 from core.setting import Setting, tokens
 from eval import longbench
-from eval.intervals import accuracy_interval
+from eval.intervals import LEAST_FOR_MEDIAN, accuracy_interval
 
 # Generated samples in LongBench-E's form have buckets that divide at L and 2L tokens.
 _MINIATURE = {"0-4k": "0-L", "4-8k": "L-2L", "8k+": "2L+", "Avg.>4k": "Avg.>L"}
@@ -129,10 +129,13 @@ def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
 
 
 def times(record: Record) -> Iterator[tuple[Setting, dict, Score]]:
-    """Of each timing: its setting, its row of the record, and its time as a multiple of PI's."""
+    """Of each timing: its setting, its row of the record, and its time as a multiple of PI's, which
+    has no interval where the rounds are too few."""
     for row in record.scores["rows"]:
         setting = Setting.of(row | {"factor": record.run["factor"]})
-        yield setting, row, Score(row["relative_to_pi"], row["low"], row["high"], row["rounds"])
+        enough = row["rounds"] >= LEAST_FOR_MEDIAN  # of fewer the record has the range
+        low, high = (row["low"], row["high"]) if enough else (None, None)
+        yield setting, row, Score(row["relative_to_pi"], low, high, row["rounds"])
 
 
 def generic(record: Record) -> Scores:

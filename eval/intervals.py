@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 LEAST_TEXTS = 5  # fewer are no sample of texts: each is printed
+LEAST_FOR_MEDIAN = 6  # of fewer values the median lies outside their range in over 5 % of cases
 RESAMPLES = 2000
 
 

@@ -30,6 +30,7 @@ from core import files, rope
 from core.discovery import later
 from core.errors import InputError
 from core.setting import Setting
+from eval.intervals import LEAST_FOR_MEDIAN
 from experiments.kit import command_line
 from experiments.kit.command import ALL, Command
 from experiments.kit.command_line import count, number, option, two_or_more
@@ -136,8 +137,10 @@ class TimeCost(Command):
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
         for row in scores["rows"]:
-            interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
-            yield row["run"], row["phase"], f"{row['relative_to_pi']:.3f}", interval
+            ends = f"{row['low']:.3f}", f"{row['high']:.3f}"
+            enough = row["rounds"] >= LEAST_FOR_MEDIAN
+            between = "[{}, {}]" if enough else "between {} and {}: too few rounds for an interval"
+            yield row["run"], row["phase"], f"{row['relative_to_pi']:.3f}", between.format(*ends)
 
 
 def time_round(
@@ -157,7 +160,7 @@ def time_round(
 
 def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference: str) -> list[dict]:
     """By method and phase: the median seconds, and the median ratio to PI with its 95 % interval by
-    order statistics; below six rounds, too few for that, the range.
+    order statistics; below LEAST_FOR_MEDIAN rounds the range.
 
     Args:
         rounds: seconds by method and phase.
@@ -170,7 +173,7 @@ def scores(rounds: list[dict], compared: dict[str, tuple[str, dict]], reference:
             seconds = [row[name][phase] for row in rounds]
             ratios = np.divide(seconds, [row[reference][phase] for row in rounds])
             low, high = min(ratios), max(ratios)
-            if len(ratios) >= 6:
+            if len(ratios) >= LEAST_FOR_MEDIAN:
                 low, high = quantile_test(ratios, q=1, p=0.5).confidence_interval()
             row = {
                 "run": name,

@@ -105,9 +105,9 @@ def time_cost(results: Results) -> Table:
     reference = rope.METHODS[TIME_REFERENCE].title
     caption = (
         f"Time of a training step and of a forward pass, relative to {reference}. Measured rows "
-        "are the median over rounds, with a 95 % interval in brackets; every round times every "
-        f"method once, in an order of its own. “{reference}, again” is {reference} timed a second "
-        "time in every round, so it shows the error of the clock."
+        "are the median over rounds, with a 95 % interval in brackets where there are six or more; "
+        f"every round times every method once, in an order of its own. “{reference}, again” is "
+        f"{reference} timed a second time in every round, so it shows the error of the clock."
     )
     blocks = published_blocks("time_cost", best=None)
     for record in results.require("time_cost"):
