@@ -15,8 +15,8 @@ from core.setting import Setting
 from eval.intervals import standard_error
 
 QUARTERS = 4
-# Of fine-tunes on the same sequences in the same order.
-_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book")
+# Of fine-tunes on the same sequences in the same order, at one rate.
+_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book", "learning_rate")
 
 
 class Gap(NamedTuple):
@@ -27,6 +27,7 @@ class Gap(NamedTuple):
         seed: of the order of the sequences.
         batch: sequences a step.
         per_book: the most sequences that a book gave; None where it gave all.
+        length: tokens a sequence.
         by_step: nats per token, float64 [steps].
     """
 
@@ -34,6 +35,7 @@ class Gap(NamedTuple):
     seed: int
     batch: int
     per_book: int | None
+    length: int
     by_step: np.ndarray
 
 
@@ -80,7 +82,8 @@ def _check(runs: list[Record]) -> None:
 def _gap(record: Record, reference: Record) -> Gap:
     ours, others = stacked([record.scores["losses"], reference.scores["losses"]])
     run = record.run
-    return Gap(Setting.of(run), run["seed"], run["batch"], run.get("per_book"), ours - others)
+    per_book = run.get("per_book")
+    return Gap(Setting.of(run), run["seed"], run["batch"], per_book, run["length"], ours - others)
 
 
 class Quarter(NamedTuple):
@@ -91,8 +94,9 @@ class Quarter(NamedTuple):
 
 
 def quarters(by_step: np.ndarray) -> list[Quarter]:
-    """The four quarters of the gap [steps], whose number four divides."""
-    parts = np.split(by_step, QUARTERS)
+    """The four quarters of the gap [steps], of two steps or more each; where four does not divide
+    their number, the first are a step longer."""
+    parts = np.array_split(by_step, QUARTERS)
     return [Quarter(float(part.mean()), standard_error(part)) for part in parts]
 
 

@@ -11,11 +11,13 @@ from analysis.beyond import training
 from analysis.beyond.training import Gap
 from analysis.comparison import own_methods
 from analysis.results import Results
-from analysis.scores import counted, number
+from analysis.scores import number
 from analysis.settings import BASELINE, seed_count
-from core.setting import Setting
+from core.setting import Setting, tokens
 from figures.beyond import curves
 from figures.kit import style
+
+LEAST = 2 * training.QUARTERS  # steps of which each quarter has an error
 
 
 def training_loss(results: Results) -> Figure:
@@ -24,8 +26,9 @@ def training_loss(results: Results) -> Figure:
     Beyond the paper, at the base model's own learning rate. A fine-tune and YaRN's read the same
     sequences of L' tokens in the same order.
 
-    A panel for each scaling factor, number of sequences a step, and number of those of a book if
-    that is limited, of at most MOST settings, a user's own first.
+    A panel for each scaling factor, number of steps, number of sequences a step and their length,
+    and number of those of a book if that is limited, of at most MOST settings, a user's own first.
+    A fine-tune of fewer than LEAST steps is not drawn.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
@@ -33,10 +36,17 @@ def training_loss(results: Results) -> Figure:
     panels: dict[tuple, list[Gap]] = {}
     for gap in training.gaps(results):
         if _listed(gap, results):
-            read = gap.setting.factor, gap.per_book or 0, gap.batch
+            read = (
+                gap.setting.factor,
+                gap.per_book or 0,
+                gap.batch,
+                gap.length,
+                len(gap.by_step),
+            )
             panels.setdefault(read, []).append(gap)
     if not panels:
-        raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
+        what = f"fine-tune of {LEAST} steps or more on the data of {BASELINE}'s"
+        raise results.lacks(what, "finetune", "--method yarn")
     size = (style.PAGE, 2.8) if len(panels) > 1 else (3.4, 3.0)
     figure, grid = plt.subplots(1, len(panels), figsize=size, squeeze=False)
     for axes, key in zip(grid[0], sorted(panels)):
@@ -51,7 +61,9 @@ def training_loss(results: Results) -> Figure:
 
 
 def _listed(gap: Gap, results: Results) -> bool:
-    """Whether it is no part of an ablation."""
+    """Whether it is no part of an ablation, and has quarters."""
+    if len(gap.by_step) < LEAST:
+        return False
     papers = results.n_hat.get(gap.setting.factor)
     return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
 
@@ -75,17 +87,17 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
         line = style.line(looks[setting])
         axes.plot(steps, runs[setting].T, **line | {"linewidth": 0.4, "alpha": 0.6})
         quarters = training.quarters(runs[setting].mean(axis=0))
-        middles = [part.mean() for part in np.split(steps, training.QUARTERS)]
+        middles = [part.mean() for part in np.array_split(steps, training.QUARTERS)]
         bars = [2 * quarter.error for quarter in quarters]
         axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
         ends[setting.name] = steps[-1], quarters[-1].mean, line["color"]
     axes.axhline(0, color="black", linewidth=0.4)
     first = next(iter(by_setting.values()))[0]
     most = max(map(len, runs.values()))
-    sequences = counted(first.batch, "sequence")
+    read = f"{len(first.by_step)} steps of {first.batch} × {tokens(first.length)} tokens"
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
     of_book = f"{first.per_book} of each book, " if first.per_book else ""
-    axes.set_title(f"s = {first.setting.factor:g}, {sequences} a step,\n{of_book}{seeds}")
+    axes.set_title(f"s = {first.setting.factor:g}, {read},\n{of_book}{seeds}")
     curves.off_scale(axes, [f"{setting.name} {_course(runs[setting])}" for setting in far])
     axes.set_xlabel("step")
     curves.name_curves(axes, ends)
