@@ -26,8 +26,8 @@ def passkey(results: Results) -> Figure:
     compares, and up to two of a user's own; the original is not fine-tuned in any panel. The table
     has every method.
 
-    A panel for each state and scaling factor; below, a map for each method at the least factor,
-    fine-tuned where there is that. Means over seeds.
+    At most MOST settings. A panel for each state and scaling factor; below, a map for each method,
+    fine-tuned where there is that, at the least factor of that state. Means over seeds.
 
     Raises:
         NotMeasured: no record of experiments.passkey by one of the paper's methods.
@@ -35,6 +35,11 @@ def passkey(results: Results) -> Figure:
     rows = [row for trained in STATES for row in _papers(results, trained)]
     if not rows:
         raise results.lacks("record of passkey by a method of the paper's", "passkey")
+    users = own_methods(results)  # come last: a method may have many settings
+    papers_first = sorted(rows, key=lambda row: row.setting.method in users)
+    names = dict.fromkeys(of_all_factors(row.setting) for row in papers_first)
+    marks = dict(zip(names, "osD^v<>"))  # MOST
+    rows = [row for row in rows if of_all_factors(row.setting) in marks]
     plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
     extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
     states = sorted({row.trained for row in extended}) or [False]
@@ -45,7 +50,6 @@ def passkey(results: Results) -> Figure:
     upper, lower = figure.subfigures(2, 1, height_ratios=heights)
     grid = upper.subplots(len(states), len(factors), squeeze=False, sharex="col", sharey=True)
     looks = style.styles(row.setting for row in rows)
-    marks = dict(zip(dict.fromkeys(of_all_factors(row.setting) for row in rows), "osD^v<>"))
     for column, factor in zip(grid.T, factors):
         lengths = _asked(
             "length", plain + [row for row in extended if row.setting.factor == factor]
@@ -58,10 +62,11 @@ def passkey(results: Results) -> Figure:
     for axes in grid[:, 0]:
         axes.set_ylabel("share of keys found")
     style.one_legend(upper, grid.ravel(), style.MOST)
-    shown = plain + _at(extended, states[-1], factors[0])
+    least = next((factor for factor in factors if _at(extended, states[-1], factor)), factors[0])
+    shown = plain + _at(extended, states[-1], least)
     whole = _maps(lower, shown)
     lower.suptitle(
-        f"the same by the depth of the key, {_title(states[-1], factors[0])}; "
+        f"the same by the depth of the key, {_title(states[-1], least)}; "
         f"{_prompts(shown, 'by_depth')} a cell",
         x=0.01,
         ha="left",

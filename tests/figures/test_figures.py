@@ -1,5 +1,6 @@
 """Figures draw the records' numbers, and the same records give the same pictures."""
 
+import dataclasses
 import itertools
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
 from core.geometry import RopeGeometry
 from figures import angles, disturbance
-from figures.kit import draw
+from figures.kit import draw, style
 from records import ROOT
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
@@ -197,6 +198,38 @@ def test_passkeys_of_other_prompts_stand_at_their_own_lengths_and_depths(recorde
         assert np.array_equal(shown, expected, equal_nan=True)
     note = " ".join(text.get_text() for text in figure.texts)
     assert "3 to 20 prompts" in note and "blank" in note
+
+
+def add_passkeys(recorder, method, factor=2, seed=None, **options):
+    cell = {"length": 16384, "depth": 0.5, "mean": 0.5, "low": 0, "high": 1, "n": 3}
+    scores = {"by_length": [cell], "by_depth": [cell]}
+    name = "_".join([method, *(f"{name}={value}" for name, value in options.items())])
+    file = f"{name}_s={factor}_{seed}"
+    recorder.add("passkey", method, scores, factor, options, seed, file)
+
+
+def test_passkeys_by_depth_are_of_a_factor_that_was_fine_tuned(recorder):
+    add_passkeys(recorder, "original")
+    add_passkeys(recorder, "pi", factor=2)
+    add_passkeys(recorder, "pi", factor=4, seed=0)
+    figure = draw.figure("passkey", recorder.results())
+    maps = [axes.get_title("left") for axes in figure.axes if axes.images]
+    assert maps == ["original", "PI"]
+    assert "fine-tuned, s = 4" in figure.subfigs[1].get_suptitle()
+
+
+def test_of_an_own_methods_many_settings_as_many_are_drawn_as_can_be_told_apart(
+    recorder, monkeypatch
+):
+    mine = dataclasses.replace(rope.METHODS["pi"], name="mine", title="Mine", published=False)
+    monkeypatch.setitem(rope.METHODS, "mine", mine)
+    for strength in range(7):
+        add_passkeys(recorder, "mine", strength=strength)
+    add_passkeys(recorder, "pi")
+    add_passkeys(recorder, "clex", seed=0)
+    figure = draw.figure("passkey", recorder.results())
+    names = [text.get_text() for text in figure.subfigs[0].legends[0].get_texts()]
+    assert len(names) == style.MOST and {"PI", "CLEX"} < {*names}
 
 
 def test_no_two_names_meet():
