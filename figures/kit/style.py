@@ -31,27 +31,52 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure.
 
     A method is drawn as its registration says, and its settings with other options as the further
-    styles there, those of each scaling factor alike: n̂ differs between factors. What a registration
-    leaves out takes the next free pair of a dash and a colour.
+    styles there. The same options look the same at each scaling factor, as a legend names them
+    once; n̂, which differs between factors, by its rank. What a registration leaves out takes the
+    next free pair of a dash and a colour.
     """
     free = itertools.cycle((colour, dash) for dash in _DASHES for colour in _COLOURS)
-    # By a method and a factor: the place of each of its options; none at all are the first.
-    places: dict[tuple, dict[tuple, int]] = {}
     chosen = {
         (method.name, place): look
         for method in rope.METHODS.values()
         for place, look in enumerate(method.styles)
     }
     chosen[None, 0] = AS_IT_IS
+    ordered = sorted(set(settings), key=lambda one: (*one.order, str(one.method)))
+    own = {setting: _own(setting, ordered) for setting in ordered}
+    factors: dict[tuple, set[float]] = {}
+    for setting in ordered:
+        factors.setdefault(own[setting], set()).add(setting.factor)
+    places: dict[tuple, int] = {}  # among the styles of a method
     drawn = {}
-    for setting in sorted(set(settings), key=lambda one: (*one.order, str(one.method))):
-        of_method = places.setdefault((setting.method, setting.factor), {((), None): 0})
-        own = (() if setting.plain() else setting.options, setting.last)
-        look = (setting.method, of_method.setdefault(own, len(of_method)))
+    for setting in ordered:
+        this = own[setting]
+        beside = {
+            place
+            for other, place in places.items()
+            if other[0] == setting.method and factors[other] & factors[this]
+        }
+        first = 0 if setting.plain() and not setting.last else 1
+        place = next(number for number in itertools.count(first) if number not in beside)
+        look = (setting.method, places.setdefault(this, place))
         if look not in chosen:
             chosen[look] = next(free)
         drawn[setting] = chosen[look]
     return drawn
+
+
+def _own(setting: Setting, among: list[Setting]) -> tuple:
+    """What a setting has in common with one that looks the same at another factor."""
+    if setting.plain():
+        return setting.method, (), setting.last
+    n_hats = [
+        other.option("n_hat")
+        for other in among
+        if (other.method, other.factor) == (setting.method, setting.factor)
+    ]
+    rank = [*dict.fromkeys(n_hats)].index(setting.option("n_hat"))
+    others = tuple(option for option in setting.options if option[0] != "n_hat")
+    return setting.method, (rank, *others), setting.last
 
 
 def line(style: rope.Style) -> dict:

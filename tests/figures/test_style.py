@@ -23,6 +23,17 @@ def test_settings_of_a_figure_are_unlike_and_alike_at_each_factor():
     assert drawn == style.styles(drawn)  # in any order
 
 
+def test_the_same_options_look_alike_at_each_factor():
+    """A legend names them once."""
+    first, both, second = (
+        [Setting("mine", (("strength", strength),), factor) for factor in (2.0, 4.0)]
+        for strength in (1, 2, 3)
+    )
+    drawn = style.styles([first[0], *both, second[1]])
+    assert drawn[both[0]] == drawn[both[1]]
+    assert drawn[first[0]] != drawn[both[0]] != drawn[second[1]]
+
+
 def test_the_papers_methods_have_colours_of_their_own_to_every_eye():
     papers = [method for method in rope.METHODS.values() if method.published]
     looks = [*rope.METHODS["original"].styles, *rope.METHODS["dprope"].styles]
