@@ -47,7 +47,9 @@ def within_and_beyond(results: Results) -> Figure:
         gaps = _gaps(untrained, shown)
         if len(gaps) > 1:
             fine_tuned = _gaps(_fine_tuned(results, factor, untrained), shown)
-            return _figure({"untrained": gaps, "fine-tuned": fine_tuned}, _titles(results, factor))
+            papers = {name for name, (method, _) in shown.items() if method == rope.PROPOSED}
+            by_state = {"untrained": gaps, "fine-tuned": fine_tuned}
+            return _figure(by_state, _titles(results, factor), papers)
     raise results.lacks(
         f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
     )
@@ -94,8 +96,9 @@ def _titles(results: Results, factor: float) -> dict[str, str]:
     }
 
 
-def _figure(by_state: dict[str, Gaps], titles: dict[str, str]) -> Figure:
-    """Two columns, the untrained mark of a line above its fine-tuned one."""
+def _figure(by_state: dict[str, Gaps], titles: dict[str, str], papers: set[str]) -> Figure:
+    """Two columns, the untrained mark of a line above its fine-tuned one; `papers` are the names of
+    the paper's method."""
     names = list(by_state["untrained"])
     states = [state for state, gaps in by_state.items() if gaps]
     scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
@@ -115,7 +118,7 @@ def _figure(by_state: dict[str, Gaps], titles: dict[str, str]) -> Figure:
             lower = 0.4 * index - 0.2 * (len(states) - 1)
             for line, name in enumerate(names):
                 if name in by_state[state]:
-                    colour = ORANGE if name.startswith(OWN) else BLUE
+                    colour = ORANGE if name in papers else BLUE
                     score = by_state[state][name][where]
                     _draw(axes, line + lower, score, edge, colour=colour, state=state)
     columns[0].set_xlim(max(least, -edge) - 0.05 * edge, 1.05 * edge)

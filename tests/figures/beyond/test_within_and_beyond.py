@@ -1,10 +1,13 @@
 """Losses minus YaRN's on a linear axis: what is near apart, what is far written out, untrained and
 fine-tuned on the same texts."""
 
+import dataclasses
+
 import pytest
 
+from core import rope
 from core.errors import InputError
-from figures.beyond.within_and_beyond import within_and_beyond
+from figures.beyond.within_and_beyond import BLUE, ORANGE, within_and_beyond
 from tests.analysis.recorder import LENGTH, Recorder
 
 OWN = "DPRoPE (n̂ = 40)"
@@ -19,7 +22,7 @@ UNTRAINED = [
 ]
 
 
-def add(recorder, method, options, *losses, seed=None, books="Book"):
+def add(recorder, method, options, *losses, seed=None, books="Book", file=None):
     """A record of five books whose losses within and beyond L are these plus 0, 0.001 … 0.004."""
     spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
     titles = [f"{books} {index}" for index in range(5)]
@@ -29,6 +32,7 @@ def add(recorder, method, options, *losses, seed=None, books="Book"):
         method,
         options=options,
         seed=seed,
+        file=file,
         scores={"ranges": spans, "block": LENGTH, "blocks": blocks},
         data=dict.fromkeys(titles, "hash"),
         length=2 * LENGTH,
@@ -77,6 +81,20 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
         marks, _ = drawn(axes)
         assert marks[OWN] == [untrained, fine_tuned]
         assert marks["YaRN"] == [0, 0] and "PI" not in marks
+
+
+def test_a_method_that_is_called_after_the_papers_does_not_look_like_it(recorder, monkeypatch):
+    mine = dataclasses.replace(rope.METHODS["dprope"], name="mine", title="DPRoPE, mine")
+    monkeypatch.setitem(rope.METHODS, "mine", mine)
+    add(recorder, "mine", {}, 3.01, 3.01, file="mine_s=2")
+    axes, _ = within_and_beyond(recorder.results()).axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    colours = {
+        names[round(*line.get_ydata())]: line.get_color()
+        for line in axes.lines
+        if line.get_marker() == "o"
+    }
+    assert colours[OWN] == ORANGE and colours["DPRoPE, mine"] == colours["YaRN"] == BLUE
 
 
 def test_without_the_rival_there_is_no_figure(recorder):
