@@ -1,5 +1,7 @@
 """Scaling factors that were learned."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +17,9 @@ from core.beyond.methods.given_factors import learned_name
 from core.setting import Setting
 from figures.kit import style
 
-_LEARNED = {rope.BASELINE: ("#000000", "o")}  # by where it started
-_OTHERS = "#EE3377", "s"
+# (colour, marker) of what was learned from the baseline's factors, and from others
+_BASELINE = "#000000", "o"
+_OTHERS = ("#EE3377", "s"), ("#33BBEE", "^"), ("#EE7733", "D"), ("#009988", "v"), ("#BBBBBB", "P")
 _APART = 0.1  # of the logarithm of a divisor: lines that are nearer look like one
 
 
@@ -35,6 +38,9 @@ def learned(results: Results) -> Figure:
     factors = list(dict.fromkeys(group.setting.factor for group in groups))
     settings = {factor: _settings(results, factor) for factor in factors}
     drawn = style.styles(setting for own in settings.values() for setting in own)
+    others = (each.setting.method for each in groups if each.setting.method != rope.BASELINE)
+    looks = dict(zip(dict.fromkeys(others), itertools.cycle(_OTHERS)))  # by where it started
+    looks[rope.BASELINE] = _BASELINE
     selections = {factor: _selections(results, settings[factor]) for factor in factors}
     lines = max(len(own) for own in selections.values())
     figure, panels = plt.subplots(
@@ -52,7 +58,7 @@ def learned(results: Results) -> Figure:
             look = style.line(drawn[setting])
             axes.plot(_share(results), by, label=setting.name, linewidth=0.9, **look)
         for group in there:
-            _draw_learned(axes, results, group)
+            _draw_learned(axes, results, group, *looks[group.setting.method])
         _draw_selections(strip, results, selections[factor], drawn)
         style.mark_length(axes, 1)
         style.mark_length(strip, 1, "")
@@ -88,7 +94,7 @@ def _unlike(results: Results, settings: list[Setting], most: int) -> dict[Settin
     shown: dict[Setting, np.ndarray] = {}
     for setting in settings:
         by = records.inverse(results, setting)
-        if by is None or len(shown) == most:
+        if by is None or len(shown) >= most:
             continue
         by = np.where(by < 16 * setting.factor, by, np.nan)  # CoPE divides its last pair by ∞
         if not any(np.nanmax(abs(np.log(by / other))) < _APART for other in shown.values()):
@@ -135,13 +141,11 @@ def _draw_selections(
     axes.grid(visible=False)
 
 
-def _draw_learned(axes: Axes, results: Results, group: Row) -> None:
+def _draw_learned(axes: Axes, results: Results, group: Row, colour: str, marker: str) -> None:
     """The mean over seeds, and the range as a band."""
     by = records.factors(group)
-    start = group.setting.method
-    colour, marker = _LEARNED.get(start, _OTHERS)
     axes.fill_between(
         _share(results), by.min(axis=0), by.max(axis=0), color=colour, alpha=0.2, linewidth=0
     )
     look = {"color": colour, "marker": marker, "markersize": 2.5, "linewidth": 1.4}
-    axes.plot(_share(results), by.mean(axis=0), label=learned_name(start), **look)
+    axes.plot(_share(results), by.mean(axis=0), label=learned_name(group.setting.method), **look)
