@@ -13,6 +13,8 @@ from analysis.comparison import Comparison
 from analysis.scores import counted
 from figures.kit import style
 
+INTERVALS = "95 % intervals over texts (five or more) and seeds (two or more)"
+
 _NAME = 17  # characters of a line of a curve's name
 _LINE = 11  # points; a panel gets lower when the figure's title and note take their room
 

@@ -53,8 +53,8 @@ def loss_by_position(results: Results) -> Figure:
     style.note(
         figure,
         f"Below zero: less loss than {BASELINE}, which is better. Lines: means over texts. "
-        "Bands: 95 % intervals of the difference, where there are five texts or more. Off the "
-        "scale: means over positions. Right of L: positions that pre-training never saw.",
+        f"Bands: {curves.INTERVALS}. Off the scale: "
+        "means over positions. Right of L: positions that pre-training never saw.",
     )
     return figure
 

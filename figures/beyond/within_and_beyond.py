@@ -131,8 +131,8 @@ def _figure(by_state: dict[str, Gaps], titles: dict[str, str], papers: set[str])
     style.note(
         figure,
         f"Left of zero: less loss than {BASELINE}, which is better. Large marks: means over "
-        "texts, with 95 % intervals. Small dots: texts. Triangles at the edge: further off; texts "
-        "(filled), or the mean that is printed (hollow).",
+        f"texts, with {curves.INTERVALS}. Small dots: texts. Triangles at the edge: further "
+        "off; texts (filled), or the mean that is printed (hollow).",
     )
     return figure
 

@@ -10,6 +10,7 @@ from analysis.beyond import loss_by_position as losses
 from analysis.results import Results
 from figures.beyond.loss_by_position import loss_by_position
 from figures.kit import draw
+from tests.analysis.recorder import LENGTH
 
 
 def count_of_texts(rows):
@@ -62,3 +63,18 @@ def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
     boxes = [Text.get_window_extent(text).padded(-0.5) for text in texts]
     for (one, first), (other, second) in itertools.combinations(zip(texts, boxes), 2):
         assert not first.overlaps(second), (one, other)
+
+
+def test_the_note_says_of_what_a_band_is(recorder):
+    """Of a single text it is over seeds."""
+    for method, seed in itertools.product(("yarn", "pi"), (0, 1)):
+        loss = 3.0 + (method == "pi") + seed / 10 * (method == "pi")
+        spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
+        scores = {"block": LENGTH, "blocks": {"A Book": [loss, loss]}}
+        scores |= {"buckets": spans, "ranges": spans}
+        recorder.add("loss_by_position", method, scores, seed=seed, length=2 * LENGTH)
+    figure = loss_by_position(recorder.results())
+    assert len(figure.axes[0].collections) == 1
+    assert "over texts (five or more) and seeds (two or more)" in " ".join(
+        figure.get_supxlabel().split()
+    )
