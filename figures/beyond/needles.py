@@ -41,9 +41,9 @@ def needles(results: Results) -> Figure:
         axes.set_ylabel("nats a key (less is better)")
     style.note(
         figure,
-        "A mark: −log of the probability of a key's five digits, mean over texts. Dashed: a blind "
-        "guess. Right of L: farther than in any text of pre-training. “last”: what lies further "
-        "back is not read.",
+        "A mark: −log of the probability of a key's five digits, mean over texts and seeds. "
+        "Dashed: a blind guess. Right of L: farther than in any text of pre-training. “last”: what "
+        "lies further back is not read.",
     )
     return figure
 
