@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -104,7 +105,7 @@ def table(claims: list[list[Tested]]) -> str:
 def by_model(claims: list[list[Tested]]) -> str:
     """How each claim came out on each model."""
     measured = [one.measured for models in claims for one in models if one.measured]
-    heads = {each.name: f"[{_name(each)}]({each.name}/README.md)" for each in measured}
+    heads = {each.name: f"[{_name(each)}]({quote(each.name)}/README.md)" for each in measured}
     rows = []
     for number, models in enumerate(claims, 1):
         title = f"{number}. {models[0].claim.text}"

@@ -77,7 +77,10 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     if model or measured[0].is_quick:
         return written
     tested = claims_page.tested(folder)
-    written[folder / "claims.md"] = claims(tested, folder / "claims.md")
+    page = folder / "claims.md"
+    written[page] = claims(tested, page)
+    if folder != RESULTS:
+        written[page] = _links_kept(written[page], page, RESULTS / page.name, written)
     written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written

@@ -1,5 +1,10 @@
 """The page of the claims has the verdict on each model, and says where there is no record."""
 
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
 import pytest
 
 from analysis.claims import CLAIMS
@@ -12,6 +17,15 @@ def test_without_records_no_claim_is_tested(tmp_path):
     on_models = [one.claim.key for claim in tested for one in claim if one.measured]
     assert on_models == ["least_disturbance"]
     assert pages.claims(tested, tmp_path / "claims.md").count("It takes") == len(CLAIMS) - 1
+
+
+def test_on_records_of_ones_own_every_link_leads_somewhere(tmp_path):
+    folder = Recorder(tmp_path).results("my model (v2)").folder
+    written = pages.pages(folder)
+    links = re.findall(r"\]\(([^)#]+)", written[folder / "claims.md"])
+    places = [Path(os.path.normpath(folder / unquote(link))) for link in links]
+    assert folder / "my model (v2)/README.md" in places
+    assert [each for each in places if not (each.exists() or each in written)] == []
 
 
 @pytest.mark.parametrize("run", ["whole", "a-quick"])
