@@ -49,6 +49,13 @@ def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkey
     assert pages.pages(Path(stranger.name)) == written
 
 
+def test_the_page_of_a_model_that_rotates_a_part_of_its_heads_says_how_many_dimensions(tmp_path):
+    geometry = {"head_dim": 32, "base": 1e6, "context_length": 8192}
+    folder = Recorder(tmp_path, geometry=geometry).results().folder
+    text = pages.pages(folder)[folder / "mine/README.md"]
+    assert "Its RoPE rotates 32 dimensions of a head, has the base 1,000,000, and it was" in text
+
+
 def test_no_page_with_an_empty_link(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     (tmp_path / "a.md").write_text("[there]({{ target }})")
