@@ -81,11 +81,12 @@ def disturbance(results: Results) -> Figure:
 
 def _measured_points(results: Results) -> tuple[str, Points]:
     """A title, and the model's points at one factor; fine-tuned where there is that."""
+    lacks_ablation = results.lacks(
+        "ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N"
+    )
     by_state = ablations(results, "longbench_e", "n_hat")
     if not by_state:
-        raise results.lacks(
-            "ablation over n̂ by longbench_e", "longbench_e", "--method dprope --n-hat N"
-        )
+        raise lacks_ablation
     first = next(iter(by_state[-1].values()))
     factor = first.setting.factor
     points: Points = {}
@@ -103,6 +104,8 @@ def _measured_points(results: Results) -> tuple[str, Points]:
                 "average over all lengths of longbench_e", "longbench_e", "--limit all"
             )
         points[setting] = (moved.average, scores[AVERAGE])
+    if all(setting.plain() for setting in points):  # the ablation has other options, too
+        raise lacks_ablation
     benchmark = f", {first.first.benchmark}" if first.first.benchmark else ""
     return f"{results.title}{benchmark}, {first.state}, s = {factor:g}", points
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.text import Text
 
 from analysis import drawing
-from analysis.results import Results
+from analysis.results import NotMeasured, Results
 from core import rope
 from core.angles import angle_distribution
 from core.disturbance import disturbance as kl
@@ -18,6 +18,7 @@ from core.geometry import RopeGeometry
 from figures import angles, disturbance
 from figures.kit import draw, style
 from records import ROOT
+from tests.analysis.recorder import score
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
@@ -105,6 +106,17 @@ def test_scores_stand_over_disturbances_the_papers_beside_ours():
     (drawn,) = points(ours).values()
     assert [x for x, _ in drawn] == pytest.approx(sorted(moved), abs=1e-4)
     assert points(our_methods).keys() == {"PI", "YaRN", "DPRoPE (t = 0)", "DPRoPE (n̂)"}
+
+
+def test_an_ablation_of_n_hat_that_has_other_options_too_is_not_drawn(recorder):
+    buckets = dict.fromkeys(("0-4k", "4-8k", "8k+"), score(30))
+    scores = {"buckets": buckets, "averages": {"Avg.": score(30)}}
+    recorder.add("longbench_e", "pi", scores)
+    for n_hat in (20, 28):
+        options = {"n_hat": n_hat, "attention_factor": 1.07}
+        recorder.add("longbench_e", "dprope", scores, options=options)
+    with pytest.raises(NotMeasured, match="ablation over n̂"):
+        draw.figure("disturbance_longbench_e", recorder.results())
 
 
 FIGURES = [
