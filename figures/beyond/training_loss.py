@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -47,11 +46,11 @@ def training_loss(results: Results) -> Figure:
     if not panels:
         what = f"fine-tune of {LEAST} steps or more on the data of {BASELINE}'s"
         raise results.lacks(what, "finetune", "--method yarn")
-    size = (style.PAGE, 2.8) if len(panels) > 1 else (3.4, 3.0)
-    figure, grid = plt.subplots(1, len(panels), figsize=size, squeeze=False)
-    for axes, key in zip(grid[0], sorted(panels)):
+    figure, grid = curves.panels(len(panels), 2.2, 0.6)
+    for axes, key in zip(grid.ravel(), sorted(panels)):
         _draw(axes, _by_setting(panels[key], own_methods(results)))
-    grid[0][0].set_ylabel(f"training loss minus {BASELINE}'s\n(nats per token)")
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"training loss minus {BASELINE}'s\n(nats per token)")
     style.note(
         figure,
         f"Above zero: more loss than {BASELINE}, which is worse. Thin line: a seed. Thick line: "

@@ -1,7 +1,10 @@
 """Training losses minus YaRN's: a panel holds fine-tunes of the same number of steps."""
 
+import itertools
+
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from analysis.results import NotMeasured
 from figures.beyond.training_loss import training_loss
@@ -40,6 +43,19 @@ def test_fine_tunes_of_any_number_of_steps_stand_in_a_panel_for_each(recorder):
         assert f"{seeds} seed" in axes.get_title("left")
         (quarters,) = axes.containers
         assert np.array(quarters[0].get_ydata(), float) == pytest.approx(means)
+
+
+def test_titles_of_panels_are_whole_and_do_not_meet(recorder):
+    for seed in range(4):
+        add(recorder, 10 + seed, seed)
+    figure = draw.figure("training_loss", recorder.results())
+    figure.draw_without_rendering()
+    boxes = [
+        text.get_window_extent() for text in figure.findobj(Text) if "steps of" in text.get_text()
+    ]
+    assert all(box.x1 <= figure.bbox.x1 for box in boxes)
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
 
 
 @pytest.mark.parametrize("steps, rate", [(7, 1e-5), (8, 2e-5)])
