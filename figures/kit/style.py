@@ -126,12 +126,18 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
 
 
 def one_legend(figure: FigureBase, panels: Iterable[Axes], columns: int) -> None:
-    """One legend above the figure, each label once; a setting looks the same in each panel."""
+    """One legend above the figure, each label once; a setting looks the same in each panel. It has
+    fewer columns where it would be wider than the figure."""
     handles = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
     }
-    if handles:
-        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
+    for fewer in range(columns if handles else 0, 0, -1):
+        legend = figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=fewer
+        )
+        if fewer == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import itertools
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 
@@ -32,6 +33,19 @@ def test_the_same_options_look_alike_at_each_factor():
     drawn = style.styles([first[0], *both, second[1]])
     assert drawn[both[0]] == drawn[both[1]]
     assert drawn[first[0]] != drawn[both[0]] != drawn[second[1]]
+
+
+def test_a_legend_of_long_names_is_no_wider_than_its_figure():
+    figure, axes = plt.subplots(figsize=(style.PAGE, 2), layout="constrained")
+    for index in range(style.MOST):
+        axes.plot([index], label=f"a method of a long name, {index}")
+    style.one_legend(figure, [axes], style.MOST)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+    assert len(legend.get_texts()) == style.MOST
+    plt.close(figure)
 
 
 def test_the_papers_methods_have_colours_of_their_own_to_every_eye():
