@@ -19,7 +19,7 @@ from analysis.comparison import Comparison, Row
 from analysis.results import Record, read
 from analysis.scores import Score, over_texts
 from analysis.settings import BASELINE
-from core import ORIGINAL
+from core import ORIGINAL, rope
 from core.errors import InputError
 from core.setting import Setting
 from eval.beyond import ranking
@@ -85,10 +85,11 @@ class OnBooks:
 @offered
 @functools.cache
 def losses(view: View, factor: float | None = None) -> OnBooks:
-    """Of all settings without training, at the least factor if none is given."""
-    factors = [factor] if factor else loss_by_position.measured_factors(view.results)[:1]
-    rows = [loss_by_position.untrained(view.results, each) for each in factors]
-    return OnBooks(loss_by_position, *rows or [Comparison(())])
+    """Of all settings without training; if no factor is given, at the least that has YaRN's."""
+    factors = [factor] if factor else loss_by_position.measured_factors(view.results)
+    sets = [loss_by_position.untrained(view.results, each) for each in factors]
+    with_yarn = (rows for rows in sets if rows.find(rope.BASELINE, {}))
+    return OnBooks(loss_by_position, next(with_yarn, next(iter(sets), Comparison(()))))
 
 
 @offered

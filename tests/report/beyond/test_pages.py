@@ -11,7 +11,7 @@ from records import RESULTS
 from report import pages
 from report.beyond.model_view import losses, ranked
 from report.model_view import View
-from tests.analysis.recorder import Recorder, score
+from tests.analysis.recorder import LENGTH, Recorder, score
 from tests.files import read, write_record
 
 
@@ -38,6 +38,25 @@ def test_a_model_has_the_page_if_it_has_records_beyond_the_paper(tmp_path):
     written = pages.pages(folder, "mine")
     assert "](beyond/README.md" in written[folder / "mine/README.md"]
     assert folder / "mine/beyond/README.md" in written
+
+
+def test_methods_are_ranked_at_the_least_factor_that_has_yarns_losses_without_training(tmp_path):
+    """At a lesser one there are a fine-tune and the model as it is alone."""
+    recorder = Recorder(tmp_path)
+    for method, factor, seed in (
+        ("yarn", 2, 0),
+        ("original", 2, None),
+        ("yarn", 4, None),
+        ("pi", 4, None),
+    ):
+        ends = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": factor * LENGTH}]
+        place = {"block": LENGTH, "blocks": {"A Book": [3.0] * factor}, "ranges": ends}
+        recorder.add("loss_by_position", method, place, factor, seed=seed, length=factor * LENGTH)
+    folder = recorder.results().folder
+    text = pages.pages(folder, "mine")[folder / "mine/beyond/README.md"]
+    assert "Loss beyond L without training" in text
+    view = View(results.Results.of("mine", folder), folder / "mine/beyond", beyond=True)
+    assert [name for name, _ in ranked(view)] == ["PI", "YaRN"]
 
 
 # The settings of a generated second round: how its records begin, what each loses more than that
