@@ -81,7 +81,7 @@ def _shown(results: Results, factor: float) -> list[Comparison]:
     sets = [
         rows
         for rows in losses.sets(results, factor)
-        if rows.find(rope.BASELINE, {}) and len(rows.rows) > 1
+        if rows.find(rope.BASELINE, {}) and _drawn(results, rows) > 1
     ]
     most: dict[bool, Comparison] = {}
     for rows in sorted(sets, key=lambda rows: (_drawn(results, rows), _texts(rows))):

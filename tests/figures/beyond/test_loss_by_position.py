@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from analysis.beyond import loss_by_position as losses
-from analysis.results import Results
+from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
 from figures.kit import draw
 from tests.analysis.recorder import LENGTH
@@ -65,16 +65,27 @@ def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
         assert not first.overlaps(second), (one, other)
 
 
+def add(recorder, method, loss, seed=None, **options):
+    """A record of one text with the same loss everywhere."""
+    spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
+    scores = {"block": LENGTH, "blocks": {"A Book": [loss, loss]}}
+    scores |= {"buckets": spans, "ranges": spans}
+    recorder.add("loss_by_position", method, scores, options=options, seed=seed, length=2 * LENGTH)
+
+
 def test_the_note_says_of_what_a_band_is(recorder):
     """Of a single text it is over seeds."""
-    for method, seed in itertools.product(("yarn", "pi"), (0, 1)):
-        loss = 3.0 + (method == "pi") + seed / 10 * (method == "pi")
-        spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-        scores = {"block": LENGTH, "blocks": {"A Book": [loss, loss]}}
-        scores |= {"buckets": spans, "ranges": spans}
-        recorder.add("loss_by_position", method, scores, seed=seed, length=2 * LENGTH)
+    for seed in (0, 1):
+        add(recorder, "yarn", 3.0, seed)
+        add(recorder, "pi", 4.0 + seed / 10, seed)
     figure = loss_by_position(recorder.results())
     assert len(figure.axes[0].collections) == 1
-    assert "over texts (five or more) and seeds (two or more)" in " ".join(
-        figure.get_supxlabel().split()
-    )
+    note = " ".join(figure.get_supxlabel().split())
+    assert "over texts (five or more) and seeds (two or more)" in note
+
+
+def test_yarn_beside_an_ablation_of_it_is_no_panel(recorder):
+    add(recorder, "yarn", 3.0)
+    add(recorder, "yarn", 3.1, attention_factor=1.0)
+    with pytest.raises(NotMeasured, match="and another method"):
+        loss_by_position(recorder.results())
