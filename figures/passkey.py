@@ -8,6 +8,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
 
 from analysis.comparison import Row, compared, own_methods
+from analysis.comparison import factors as measured_factors
 from analysis.results import Results
 from analysis.scores import counted
 from analysis.settings import STATES, of_all_factors
@@ -32,7 +33,12 @@ def passkey(results: Results) -> Figure:
     Raises:
         NotMeasured: no record of experiments.passkey by one of the paper's methods.
     """
-    rows = [row for trained in STATES for row in _papers(results, trained)]
+    rows = [
+        row
+        for trained in STATES
+        for factor in measured_factors(results, "passkey")  # each may have prompts of its own
+        for row in _papers(results, trained, factor)
+    ]
     if not rows:
         raise results.lacks("record of passkey by a method of the paper's", "passkey")
     users = own_methods(results)  # come last: a method may have many settings
@@ -40,7 +46,7 @@ def passkey(results: Results) -> Figure:
     names = dict.fromkeys(of_all_factors(row.setting) for row in papers_first)
     marks = dict(zip(names, "osD^v<>"))  # MOST
     rows = [row for row in rows if of_all_factors(row.setting) in marks]
-    plain = [row for row in rows if row.setting.method in _UNEXTENDED][:1]  # the same at every s
+    unextended = [row for row in rows if row.setting.method in _UNEXTENDED]
     extended = [row for row in rows if row.setting.method not in _UNEXTENDED]
     states = sorted({row.trained for row in extended}) or [False]
     factors = sorted({row.setting.factor for row in extended}) or [1.0]
@@ -51,9 +57,9 @@ def passkey(results: Results) -> Figure:
     grid = upper.subplots(len(states), len(factors), squeeze=False, sharex="col", sharey=True)
     looks = style.styles(row.setting for row in rows)
     for column, factor in zip(grid.T, factors):
-        lengths = _asked(
-            "length", plain + [row for row in extended if row.setting.factor == factor]
-        )
+        plain = _plain(unextended, factor)
+        of_factor = [row for row in extended if row.setting.factor == factor]
+        lengths = _asked("length", plain + of_factor)
         for axes, trained in zip(column, states):
             _points(axes, plain + _at(extended, trained, factor), lengths, looks, marks)
             axes.set_title(_title(trained, factor))
@@ -63,7 +69,7 @@ def passkey(results: Results) -> Figure:
         axes.set_ylabel("share of keys found")
     style.one_legend(upper, grid.ravel(), style.MOST)
     least = next((factor for factor in factors if _at(extended, states[-1], factor)), factors[0])
-    shown = plain + _at(extended, states[-1], least)
+    shown = _plain(unextended, least) + _at(extended, states[-1], least)
     whole = _maps(lower, shown)
     lower.suptitle(
         f"the same by the depth of the key, {_title(states[-1], least)}; "
@@ -81,13 +87,13 @@ def passkey(results: Results) -> Figure:
     return figure
 
 
-def _papers(results: Results, trained: bool) -> list[Row]:
+def _papers(results: Results, trained: bool, factor: float) -> list[Row]:
     """The rows of a model as it is and of each method that the paper compares, its own at the n̂ of
     its experiments where that is set by hand; and of as many of a user's own methods as there is
     room for."""
     listed = []
     users = own_methods(results)[: style.MOST - _PAPERS]
-    for row in compared(results, "passkey", trained).rows:
+    for row in compared(results, "passkey", trained, factor).rows:
         setting = row.setting
         method = rope.METHODS.get(setting.method)
         papers = setting.method in _UNEXTENDED or (method is not None and method.published)
@@ -96,6 +102,13 @@ def _papers(results: Results, trained: bool) -> list[Row]:
         if papers or setting.method in users:
             listed.append(row)
     return listed
+
+
+def _plain(rows: list[Row], factor: float) -> list[Row]:
+    """The model that is not extended, which is the same at every s: with the prompts of this factor
+    where it was asked them."""
+    here = [row for row in rows if row.setting.factor == factor]
+    return (here or rows)[:1]
 
 
 def _at(rows: list[Row], trained: bool, factor: float) -> list[Row]:

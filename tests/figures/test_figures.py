@@ -225,12 +225,13 @@ def test_passkeys_of_other_prompts_stand_at_their_own_lengths_and_depths(recorde
     assert "3 to 20 prompts" in note and "blank" in note
 
 
-def add_passkeys(recorder, method, factor=2, seed=None, **options):
-    cell = {"length": 16384, "depth": 0.5, "mean": 0.5, "low": 0, "high": 1, "n": 3}
+def add_passkeys(recorder, method, factor=2, seed=None, length=16384, **options):
+    cell = {"length": length, "depth": 0.5, "mean": 0.5, "low": 0, "high": 1, "n": 3}
     scores = {"by_length": [cell], "by_depth": [cell]}
     name = "_".join([method, *(f"{name}={value}" for name, value in options.items())])
     file = f"{name}_s={factor}_{seed}"
-    recorder.add("passkey", method, scores, factor, options, seed, file)
+    asked = {"comparable": ["lengths"], "lengths": [length]}
+    recorder.add("passkey", method, scores, factor, options, seed, file, **asked)
 
 
 def test_passkeys_by_depth_are_of_a_factor_that_was_fine_tuned(recorder):
@@ -241,6 +242,25 @@ def test_passkeys_by_depth_are_of_a_factor_that_was_fine_tuned(recorder):
     maps = [axes.get_title("left") for axes in figure.axes if axes.images]
     assert maps == ["original", "PI"]
     assert "fine-tuned, s = 4" in figure.subfigs[1].get_suptitle()
+
+
+def test_passkeys_of_each_factor_stand_at_the_lengths_that_it_was_asked(recorder):
+    for factor in (2, 4):
+        for method in ("original", "pi", "yarn")[: 4 - factor // 2]:
+            add_passkeys(recorder, method, factor, length=factor * 8192)
+    figure = draw.figure("passkey", recorder.results())
+    drawn = {
+        axes.get_title("left"): [
+            [label.get_text() for label in axes.get_xticklabels()],
+            [bars.get_label() for bars in axes.containers],
+        ]
+        for axes in figure.axes
+        if axes.containers
+    }
+    assert drawn == {
+        "without training, s = 2": [["16k = L′"], ["original", "PI", "YaRN"]],
+        "without training, s = 4": [["32k = L′"], ["original", "PI"]],
+    }
 
 
 def test_of_an_own_methods_many_settings_as_many_are_drawn_as_can_be_told_apart(
