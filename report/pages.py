@@ -7,11 +7,14 @@ A model's page, results/MODEL/README.md, shows the paper's tables and figures; w
 results/MODEL/beyond/, its README.md shows the rest. The words of the repository's own models, in
 templates/MODEL.md, are about its own runs: where one of these is missing, and of any other model,
 the page is rendered from templates/model.md. A sentence that the records no longer bear out is
-refused; with --results it is left out and named.
+refused; with --results it is left out and named, and so are all where further records leave the
+words without what they speak of.
 """
 
 import os
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -96,23 +99,42 @@ def model_pages(measured: Results) -> Pages:
     strict = measured.folder == RESULTS
     written = {}
     for page, templates in templates_of.items():
-        view = View(measured, page, beyond=page != folder)
-        names = view.context() | {"further": len(templates_of) > 1}
         file = page / "README.md"
-        template = "model.md"
-        assumptions: Assumptions = ()
-        words_of = ASSUMED[templates].MODELS
-        if of_these_runs and measured.name in words_of:
-            template = f"{measured.name.replace('-', '_')}.md"
-            assumptions = words_of[measured.name](view)
-        text = _render(templates / template, names)
-        written[file] = _tidied(borne_out(text, assumptions, file, strict))
+        further = len(templates_of) > 1
+        words_of = ASSUMED[templates].MODELS.get(measured.name) if of_these_runs else None
+        try:
+            text = _model_page(measured, file, templates, further, words_of)
+        except InputError as error:
+            if strict or not words_of:
+                raise
+            # Records beside the committed ones may be of a factor, or of books, of which these
+            # words do not speak.
+            told = f"{error}\n{os.path.relpath(file)} is written without the repository's words."
+            print(told, file=sys.stderr)
+            text = _model_page(measured, file, templates, further)
+        written[file] = _tidied(text)
     if strict:
         return written
     return {
         file: _links_kept(text, file, RESULTS / file.relative_to(measured.folder), written)
         for file, text in written.items()
     }
+
+
+def _model_page(
+    measured: Results,
+    file: Path,
+    templates: Path,
+    further: bool,
+    words_of: Callable[[View], Assumptions] | None = None,
+) -> str:
+    """A model's page; in the repository's words of it where there is what they assume."""
+    view = View(measured, file.parent, beyond=templates == BEYOND_TEMPLATES)
+    names = view.context() | {"further": further}
+    if not words_of:
+        return _render(templates / "model.md", names)
+    text = _render(templates / f"{measured.name.replace('-', '_')}.md", names)
+    return borne_out(text, words_of(view), file, measured.folder == RESULTS)
 
 
 def _links_kept(text: str, file: Path, usual: Path, written: Pages) -> str:

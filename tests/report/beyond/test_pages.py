@@ -59,6 +59,24 @@ def test_methods_are_ranked_at_the_least_factor_that_has_yarns_losses_without_tr
     assert [name for name, _ in ranked(view)] == ["PI", "YaRN"]
 
 
+def test_a_record_more_of_another_factor_does_not_end_the_pages(tmp_path, capsys):
+    """The words speak of the least factor, at which there are other methods now."""
+    folder = tmp_path / "results"
+    shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
+    file = folder / "smollm2/beyond/loss_by_position/yarn_s=2_books=3.json"
+    record = read(file)
+    record["run"]["factor"] = 1.5
+    del record["run"]["scaling"]
+    write_record(file.with_name("yarn_s=1.5_books=3.json"), record)
+    written = pages.pages(folder, "smollm2")
+    sources = [
+        written[each / "README.md"].splitlines()[0] for each in (file.parents[2], file.parents[1])
+    ]
+    assert "report/templates/smollm2.md" in sources[0]
+    assert "report/beyond/templates/model.md" in sources[1]
+    assert "written without the repository's words" in capsys.readouterr().err
+
+
 # The settings of a generated second round: how its records begin, what each loses more than that
 # round's YaRN, on each block and on each key, and its name.
 SECOND = [
