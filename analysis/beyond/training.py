@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from eval.intervals import standard_error
 
 QUARTERS = 4
 # Of fine-tunes on the same sequences in the same order, at one rate.
-_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book", "learning_rate")
+_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book", "learning_rate", "data", "bos")
 
 
 class Gap(NamedTuple):
@@ -47,10 +48,10 @@ def gaps(results: Results) -> list[Gap]:
             same order did not.
     """
     folder = results.folder / results.name
-    alike: dict[tuple, list[Record]] = {}
+    alike: dict[str, list[Record]] = {}
     for record in map(read, sorted(folder.rglob("finetune/*.json"))):
         if record.run["length"] > results.context_length:
-            key = tuple(record.run.get(name) for name in _ALIKE)
+            key = json.dumps([record.run.get(name) for name in _ALIKE])
             alike.setdefault(key, []).append(record)
     found = []
     for runs in alike.values():

@@ -31,6 +31,7 @@ def record(method, losses, data_facts, **run):
         ({"seed": 1}, "no gap"),
         ({"length": 8192}, "no gap"),
         ({"batch": 2}, "no gap"),
+        ({"data": [["Book.txt", "b"]], "data_facts": {"sha256": "b"}}, "no gap"),  # another corpus
     ],
 )
 def test_only_whole_records_of_the_same_sequences_are_compared(recorder, change, says):
