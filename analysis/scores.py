@@ -224,8 +224,8 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
 
     Student's interval over the seeds alone would be a single point if all seeds answered the same
     few samples alike. The two errors are independent, so the squares of two half-widths add:
-    Student's over seeds, and the seeds' mean half-width over samples. Scores here are never
-    negative, so the interval ends at 0 or above. There is none if a run has none.
+    Student's over seeds, and the seeds' mean half-width over samples. Where no run's interval goes
+    below 0, as of a share, this one does not either. There is none if a run has none.
     """
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
@@ -252,7 +252,7 @@ def pooled(scores: Sequence[Score]) -> Score:
     if np.isnan(lows).any():
         return score
     seeds = students_half(means)
-    low = max(mean - np.hypot(seeds, (means - lows).mean()), 0.0)
+    low = max(mean - np.hypot(seeds, (means - lows).mean()), 0.0 if lows.min() >= 0 else -math.inf)
     high = mean + np.hypot(seeds, (highs - means).mean())
     return replace(score, low=float(low), high=float(high))
 
