@@ -139,9 +139,10 @@ def times(record: Record) -> Iterator[tuple[Setting, dict, Score]]:
 
 
 def generic(record: Record) -> Scores:
-    """Every score at the first level of a record, for an experiment that has no function here."""
+    """Every score at the first level of a record, for an experiment that has no function here; what
+    else it holds there is none."""
     return {
         name: Score.of(value)
         for name, value in record.scores.items()
-        if isinstance(value, dict) and "low" in value
+        if isinstance(value, dict) and {"mean", "low", "high"} <= value.keys()
     }

@@ -54,6 +54,13 @@ def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval(recorder):
         assert without == single | {"Avg."}
 
 
+def test_of_an_experiment_of_ones_own_what_has_a_mean_and_an_interval_is_a_score(recorder):
+    scores = {"found": score(40), "range": {"low": 1, "high": 2}, "steps": 7}
+    recorder.add("my-own", "pi", scores)
+    (record,) = recorder.results().records("my-own")
+    assert list(metrics.generic(record)) == ["found"]
+
+
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
         rows = []
