@@ -10,7 +10,7 @@ from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.metrics import passkeys_by_length
 from analysis.results import Record, Results
-from analysis.scores import Score, interval
+from analysis.scores import Score, book_of, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
 from tables.kit.table import Block, Cell, Table, score_block, sentence_case, titles
@@ -142,7 +142,7 @@ def perplexity(results: Results) -> Table:
         stride = record.run["stride"]
         strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
         stated = "" if stride == 256 else f", S = {strides}"
-        return f"{beginnings}{stated}, {titles(record.run['data'])}"
+        return f"{beginnings}{stated}, {titles(map(book_of, record.run['data']))}"
 
     return benchmark(results, "perplexity", caption, "Table 10", which, min)
 

@@ -2,7 +2,7 @@
 mixed."""
 
 from tables import benchmarks
-from tests.analysis.recorder import score
+from tests.analysis.recorder import on_texts, score
 
 
 def lines(table):
@@ -68,3 +68,12 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     assert bold == [("60.0", "[59.0, 61.0]"), ("51.0", "[50.0, 52.0]"), ("45.0", "[44.0, 46.0]")]
     assert ", one prompt a task, each 50.0 points" in apart  # other samples: a block of its own
     assert others == {"Method": ["512"], "PI (s = 2)": ["99.0"]}
+
+
+def test_the_title_of_perplexities_names_the_books_whose_values_stand_there(recorder):
+    """A text may be a part of a book; the book's value is one."""
+    losses = {f"{book}, part {part}": 1.0 + part for book in "AB" for part in range(3)}
+    recorder.add("perplexity", "pi", **on_texts({8192: losses}))
+    *_, measured = benchmarks.perplexity(recorder.results()).blocks
+    assert measured.title.endswith(", 6 parts of 2 texts: A; B")
+    assert measured.rows[0][1].small == "(7.39, 7.39)"
