@@ -301,7 +301,7 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
     The unextended model, which no s changes, is one line where it can be.
     """
     most = max(len(row.seeds) for row in rows.rows)
-    plain = [row for row in rows.rows if row.setting.method == ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == ORIGINAL and row.setting.plain()]
     if any(row.scores(of) != plain[0].scores(of) for row in plain):
         plain = []
     labelled = []

@@ -77,3 +77,13 @@ def test_the_title_of_perplexities_names_the_books_whose_values_stand_there(reco
     *_, measured = benchmarks.perplexity(recorder.results()).blocks
     assert measured.title.endswith(", 6 parts of 2 texts: A; B")
     assert measured.rows[0][1].small == "(7.39, 7.39)"
+
+
+def test_the_original_with_an_attention_factor_is_a_row_of_its_own(recorder):
+    """Also where it scores the same, and the model has no ablations."""
+    recorder.facts["ablated"] = []
+    for factor, options in ((2, {}), (4, {}), (2, {"attention_factor": 1.07})):
+        scores = {"lengths": {"8192": score(50)}, "average": score(50)}
+        recorder.add("ruler", "original", scores, options=options, factor=factor, tasks=["vt"])
+    *_, rows = lines(benchmarks.ruler(recorder.results())).values()
+    assert list(rows) == ["Method", "Original", "Original, attention × 1.07 (s = 2)"]
