@@ -300,7 +300,6 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
 
     The unextended model, which no s changes, is one line where it can be.
     """
-    most = max(len(row.seeds) for row in rows.rows)
     plain = [row for row in rows.rows if row.setting.method == ORIGINAL and row.setting.plain()]
     if any(row.scores(of) != plain[0].scores(of) for row in plain):
         plain = []
@@ -310,8 +309,12 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
         name = setting.name
         if setting.method is not None and row not in plain:
             name = published.with_factor(name, setting.method, setting.factor)
-        if 0 < len(row.seeds) < most:
-            name += f", {seed_count(len(row.seeds))}"
         if row not in plain[1:]:
-            labelled.append((name, row))
+            labelled.append((with_seeds(name, row, rows.rows), row))
     return labelled
+
+
+def with_seeds(name: str, row: Row, rows: Iterable[Row]) -> str:
+    """A row's name, with the number of its seeds where others have more."""
+    most = max(len(each.seeds) for each in rows)
+    return f"{name}, {seed_count(len(row.seeds))}" if 0 < len(row.seeds) < most else name

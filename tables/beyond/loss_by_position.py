@@ -8,7 +8,7 @@ from analysis.results import Results
 from analysis.scores import Score, Scores
 from analysis.settings import BASELINE, lengths
 from core import rope
-from tables.benchmarks import OVER_TEXTS, seeds
+from tables.benchmarks import OVER_TEXTS, seeds, with_seeds
 from tables.kit.table import Block, Table, score_block, titles
 
 DISTURBANCE = "disturbance"
@@ -47,7 +47,7 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         scores |= {where: losses.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
             scores[column] = None if baseline in (None, row) else losses.gap(row, baseline, where)
-        rows.append((row.setting.name, scores))
+        rows.append((with_seeds(row.setting.name, row, compared.rows), scores))
     title = _title(results, compared, factor)
     return score_block(title, rows, digits=3, best=min, unranked=DISTURBANCE)
 

@@ -63,6 +63,17 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
         assert experiment in shown or method == "factors"
 
 
+@pytest.mark.parametrize("name", ["loss_by_position", "needles", "passkey", "ruler"])
+def test_a_row_of_fewer_seeds_than_others_says_so(recorder, name):
+    """The title has the most that a row has."""
+    for method, seeds in (("yarn", (0, 1, 2)), ("pi", (0,))):
+        for seed in seeds:
+            recorder.everything(method, seed=seed)
+    *_, block = drawn_table(name, recorder.results()).blocks
+    pi, yarn = (row[0].text for row in block.rows)
+    assert pi.endswith(", one seed") and "seed" not in yarn
+
+
 @pytest.mark.parametrize("folder", ["whole", "a-quick"])
 def test_a_quick_run_is_called_a_sketch_and_has_no_interval_and_no_best(tmp_path, folder):
     recorder = Recorder(tmp_path / folder)
