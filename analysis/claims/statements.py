@@ -403,7 +403,8 @@ def _ablation(
     scores; each by value.
 
     The reference is the greatest n̂, or the paper's own b. There is no statement if fewer than two
-    values were measured in the range of the paper's table, or the benchmark is a miniature.
+    values were measured in the range of the paper's table, if the paper's own b was not, or if the
+    benchmark is a miniature.
     """
     name = f"{option}_{experiment}"
     paper = published.ablated(name, "Avg.")
@@ -420,9 +421,10 @@ def _ablation(
     within = {value: row for value, row in rows.items() if least <= value <= most}
     if len(within) < 2 or any(row.first.benchmark for row in within.values()):
         return {}, paper
-    default = DEFAULTS[option]  # n̂ has none
-    reference_value = default if default in within else max(within)
-    reference = within.pop(reference_value)
+    reference_value = DEFAULTS[option] or max(within)  # n̂ has no default
+    reference = within.pop(reference_value, None)
+    if reference is None:
+        return {}, paper
     metric = _headline(results, experiment, reference)
     among = compared(results, experiment, reference.trained)
     symbol = SYMBOLS[option]

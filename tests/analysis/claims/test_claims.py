@@ -248,6 +248,15 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
         assert first.region.high == pytest.approx(61.055 - 60.7575)
 
 
+@pytest.mark.parametrize("experiment", ["longbench_e", "open_llm"])
+def test_without_the_papers_own_b_nothing_is_stated_of_others(claimed, experiment):
+    """They would be compared with the b at which LongBench-E falls."""
+    for b, mean in ((90, 50), (720, 30)):
+        setting = {"intervals": b}
+        claimed.short_text(experiment, "dprope", score(mean, 0.01), options=setting)
+    assert claimed.statements(f"intervals_{experiment}") == []
+
+
 @pytest.mark.parametrize(
     "verdicts, expected",
     [
