@@ -27,6 +27,9 @@ ALL_KEYS = Region(low=99.5)  # whole per cents are printed
 _NAT = "× 10⁻³ nat"
 # Of a benchmark: what it averages.
 SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}
+# The scores that claims are about, the first that was measured: of Open LLM the average alone, as
+# all margins are; of LongBench-E what is beyond 4k words, and not the shortest prompts alone.
+HEADLINES = {"longbench_e": ("Avg.>4k", "Avg.", "8k+", "4-8k"), "open_llm": ("Avg.",)}
 
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such
 # folder.
@@ -243,16 +246,17 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
 
 
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
-    """The score that a claim is about: the last average, or the last score if there is none.
+    """The score that a claim is about; None if it was not measured.
 
-    RULER's is that at L': its unit is a task, and lengths beyond L' are no test of extending to L'.
+    RULER's is that at the greatest length up to L': its unit is a task, and lengths beyond L' are
+    no test of extending to L'.
     """
-    names = list(getattr(metrics, experiment)(row.first))
-    longest = tokens(extended_length(results, row.setting.factor))
-    if longest in names:
-        return longest
-    averages = [name for name in names if name.startswith("Avg")]
-    return next(reversed(averages or names), None)
+    if experiment == "ruler":
+        longest = extended_length(results, row.setting.factor)
+        lengths = [each for each in map(int, row.first.scores["lengths"]) if each <= longest]
+        return tokens(max(lengths)) if lengths else None
+    names = getattr(metrics, experiment)(row.first)
+    return next((name for name in HEADLINES[experiment] if name in names), None)
 
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
@@ -403,8 +407,8 @@ def _ablation(
     scores; each by value.
 
     The reference is the greatest n̂, or the paper's own b. There is no statement if fewer than two
-    values were measured in the range of the paper's table, if the paper's own b was not, or if the
-    benchmark is a miniature.
+    values were measured in the range of the paper's table, if the paper's own b or the headline was
+    not, or if the benchmark is a miniature.
     """
     name = f"{option}_{experiment}"
     paper = published.ablated(name, "Avg.")
@@ -423,9 +427,9 @@ def _ablation(
         return {}, paper
     reference_value = DEFAULTS[option] or max(within)  # n̂ has no default
     reference = within.pop(reference_value, None)
-    if reference is None:
+    metric = _headline(results, experiment, reference) if reference else None
+    if metric is None:
         return {}, paper
-    metric = _headline(results, experiment, reference)
     among = compared(results, experiment, reference.trained)
     symbol = SYMBOLS[option]
     stated = {

@@ -210,6 +210,39 @@ def test_the_real_longbench_e_is_judged_beyond_4k_beside_the_papers_own_differen
     assert too_few.paper == pytest.approx((31.07 + 29.87 - 31.52 - 30.34) / 2)
 
 
+@pytest.mark.parametrize(
+    "lengths, metric", [((8192, 16384, 32768), "16k"), ((8192, 32768), "8k"), ((32768,), None)]
+)
+def test_ruler_beyond_the_extended_length_decides_nothing(claimed, lengths, metric):
+    for method, far in (("yarn", 0), ("dprope", 90)):
+        scored = {str(length): score(50 if length <= 16384 else far) for length in lengths}
+        tasks = {length: {"vt": of} for length, of in scored.items()}
+        scores = {"lengths": scored, "average": score((50 + far) / 2), "tasks": tasks}
+        claimed.add("ruler", method, scores, options=options(method), tasks=["vt"])
+    stated = [(each.metric, each.number.mean) for each in claimed.statements("ruler")]
+    assert stated == ([(metric, 0)] if metric else [])
+
+
+@pytest.mark.parametrize(
+    "experiment, part, metric",
+    [
+        ("longbench_e", {"0-4k": score(1)}, None),
+        ("longbench_e", {"0-4k": score(1), "4-8k": score(2)}, "4-8k"),
+        ("open_llm", {"mmlu": score(1), "arc_challenge": score(2)}, None),
+    ],
+)
+def test_a_part_of_a_benchmark_is_not_what_the_claim_is_about(claimed, experiment, part, metric):
+    """LongBench-E's is beyond L, and margins on Open LLM are of its average."""
+    for method, setting in (("yarn", {}), ("dprope", PAPERS), ("dprope", {"n_hat": 28})):
+        scores = {"tasks": part}
+        if experiment == "longbench_e":
+            scores = {"buckets": part, "averages": {}, "tasks": {}}
+        claimed.add(experiment, method, scores, options=setting)
+    for key in (experiment, f"n_hat_{experiment}"):
+        metrics = [each.metric for each in claimed.statements(key)]
+        assert metrics == ([metric] if metric else [])
+
+
 # Over n̂ and b
 
 
