@@ -34,7 +34,8 @@ class Score:
         mean, low, high: in the metric's unit. There is no interval of a published number, over
             fewer than LEAST_TEXTS texts and one seed, and where resampling changes nothing, as for
             one sample a task.
-        n: the number of samples or of texts, of each seed; None for a published number.
+        n: the number of samples or of texts, of each seed; None for a published number, and of a
+            difference that is not paired.
         texts: the value of each text, for what is measured on texts.
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.

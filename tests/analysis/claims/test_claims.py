@@ -117,6 +117,7 @@ def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, our
         claimed.ruler("dprope", 99, options=setting)
     gaps = claimed.statements("ruler")
     assert [each.number.mean for each in gaps] == [ours - mean for mean in rivals.values()]
+    assert {each.measured_on for each in gaps} == {"without training"}  # five prompts of one task
     assert claimed.outcome("ruler")[0] == verdict
 
 
