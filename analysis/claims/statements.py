@@ -326,9 +326,10 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
     within = _keys(original, results.context_length) if original else []
     for rows, ours in _at_papers_n_hat(results, "passkey"):
         longest = extended_length(results, ours.setting.factor)
+        lengths = [line["length"] for line in ours.first.scores["by_length"]]
+        if not any(results.context_length < each <= longest for each in lengths):
+            continue  # no prompt takes this extension
         keys_found = _keys(ours, longest)
-        if not keys_found:  # only longer texts were asked
-            continue
         rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
         beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
         region = ALL_KEYS

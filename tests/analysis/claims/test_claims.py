@@ -384,7 +384,11 @@ def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, ver
     assert within.items() == dict(keys.beside[:1]).items()
 
 
-def test_passkeys_beyond_the_extended_length_alone_state_nothing(claimed):
-    rows = [{"length": 32768, "n": 3, "low": 0, "high": 1, "mean": 1.0}]
+@pytest.mark.parametrize("lengths, keys", [((8192, 32768), None), ((8192, 12288), 2000)])
+def test_passkeys_within_l_and_beyond_the_extended_length_alone_state_nothing(
+    claimed, lengths, keys
+):
+    rows = [{"length": each, "n": 1000, "low": 0, "high": 1, "mean": 1.0} for each in lengths]
     claimed.add("passkey", "dprope", {"by_length": rows}, options=PAPERS)
-    assert claimed.statements("passkey") == []
+    stated = [(each.number.n, each.verdict) for each in claimed.statements("passkey")]
+    assert stated == ([(keys, HOLDS)] if keys else [])
