@@ -260,10 +260,11 @@ def _headline(results: Results, experiment: str, row: Row) -> str | None:
 
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
-    """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
+    """Of the paper's rivals, those that were measured as DPRoPE was, at its factor, and trained as
+    long."""
     factor = ours.setting.factor
     found = (rows.find(method, factor=factor) for method in published.rivals(experiment))
-    return list(filter(None, found))
+    return [row for row in found if row and row.steps == ours.steps]
 
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
@@ -431,6 +432,7 @@ def _ablation(
     metric = _headline(results, experiment, reference) if reference else None
     if metric is None:
         return {}, paper
+    within = {value: row for value, row in within.items() if row.steps == reference.steps}
     among = compared(results, experiment, reference.trained)
     symbol = SYMBOLS[option]
     stated = {

@@ -91,6 +91,21 @@ def test_fine_tunes_that_read_otherwise_are_compared_apart(claimed, by):
     ]
 
 
+@pytest.mark.parametrize("steps, compared", [(64, True), (1000, False)])
+def test_what_trained_longer_is_no_rival_and_no_other_value(claimed, steps, compared):
+    """Whichever of two fine-tunes a user trained anew."""
+    for method, of_method in (("yarn", steps), ("dprope", 64)):
+        trained = {"seed": 0, "training": {"steps": of_method}, "options": options(method)}
+        books = [0.1 * i for i in range(8)]
+        claimed.losses(method, books, books, **trained)
+        claimed.ruler(method, 50, **trained)
+    for n_hat, of_value in ((28, steps), (40, 64)):
+        trained = {"seed": 0, "training": {"steps": of_value}, "options": {"n_hat": n_hat}}
+        claimed.short_text("open_llm", "dprope", score(50), **trained)
+    stated = [bool(claimed.statements(key)) for key in ("less_is_better", "ruler")]
+    assert [*stated, bool(claimed.statements("n_hat_open_llm"))] == [compared] * 3
+
+
 def test_the_papers_setting_is_compared_with_rivals_and_not_with_the_formula(claimed):
     for method, setting in (("yarn", {}), ("dprope", {}), ("dprope", PAPERS)):
         claimed.losses(method, [1.0] * 8, [2.0 + 0.1 * i for i in range(8)], options=setting)
