@@ -65,9 +65,13 @@ def state(compared: Comparison) -> str:
     """Whether rows are fine-tuned and, if so, how."""
     words = f"{compared.rows[0].state}{seeds(compared.rows)}"
     training = compared.first.training or {}
-    if {"steps", "length"} <= training.keys():
-        read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
-        words += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
+    read = {
+        f"{each['steps']} steps on sequences of {each['length']:,} tokens": None
+        for each in (row.first.training or {} for row in compared.rows)
+        if {"steps", "length"} <= each.keys()
+    }
+    if read:
+        words += f" ({' or '.join(read)})"
     if "per_book" in training:
         words += f", at most {training['per_book']} of each book"
     return words
