@@ -54,7 +54,7 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         nats = [score_cell(keys.level(row, where), 2, best=least.get(where)) for where in SIDES]
         gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
         found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
-        losses = [loss_beside(results, row, where) for where in SIDES]
+        losses = [loss_beside(results, row, baseline, where) for where in SIDES]
         name = with_seeds(row.setting.name, row, compared.rows)
         lines.append(
             (
@@ -68,16 +68,23 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
     return Block(_title(results, compared, factor), COLUMNS, tuple(lines))
 
 
-def loss_beside(results: Results, row: Row, where: str) -> Score | None:
+def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) -> Score | None:
     """The loss of the same setting in the same state, and of the same fine-tunes, minus the
-    baseline's, on its own books; None where it was not measured on enough of them."""
+    baseline's, on its own books; None where it was not measured on enough of them.
+
+    Args:
+        baseline: the baseline's row of keys, if there is one.
+    """
     if row.setting.last:
         return None
     for rows in loss_by_position.samples(results, row.setting.factor, row.trained):
         same = rows.find(row.setting.method, dict(row.setting.options))
-        baseline = rows.find(rope.BASELINE, {})
-        if same and baseline and same is not baseline and same.fine_tune == row.fine_tune:
-            return loss_by_position.gap(same, baseline, where)
+        other = rows.find(rope.BASELINE, {})
+        if not (same and other) or same is other:
+            continue
+        of_keys = row.fine_tune, (baseline or other).fine_tune
+        if (same.fine_tune, other.fine_tune) == of_keys:
+            return loss_by_position.gap(same, other, where)
     return None
 
 
