@@ -4,10 +4,11 @@ from analysis import disturbance
 from analysis.beyond import loss_by_position as losses
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.scores import Score, Scores
 from analysis.settings import BASELINE, lengths
 from core import rope
+from core.setting import tokens
 from tables.benchmarks import OVER_TEXTS, seeds, with_seeds
 from tables.kit.table import Block, Table, score_block, titles
 
@@ -31,14 +32,14 @@ def loss_by_position(results: Results) -> Table:
     """
     results.require("loss_by_position")
     blocks = [
-        _block(results, rows, factor)
+        _block(results, rows)
         for factor in losses.measured_factors(results)
         for rows in losses.sets(results, factor)
     ]
     return Table("loss_by_position", CAPTION, tuple(blocks))
 
 
-def _block(results: Results, compared: Comparison, factor: float) -> Block:
+def _block(results: Results, compared: Comparison) -> Block:
     baseline = compared.find(rope.BASELINE, {})
     rows = []
     for row in compared.rows:
@@ -48,17 +49,22 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         for where, column in PLACES.items():
             scores[column] = None if baseline in (None, row) else losses.gap(row, baseline, where)
         rows.append((with_seeds(row.setting.name, row, compared.rows), scores))
-    title = _title(results, compared, factor)
+    title = _title(results, compared)
     return score_block(title, rows, digits=3, best=min, unranked=DISTURBANCE)
 
 
-def _title(results: Results, compared: Comparison, factor: float) -> str:
+def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    return (
-        f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}, {texts}"
-    )
+    return f"{results.title}, {extension(results, first)}, {state(compared)}, {texts}"
+
+
+def extension(results: Results, first: Record) -> str:
+    """s, L and L'; of a model that nothing extends, L and how far it was read all the same."""
+    if first.run["factor"] == 1:
+        return f"{tokens(results.context_length)}, read to {first.run['length']:,}"
+    return f"s = {first.run['factor']:g}, {lengths(results, first.run['factor'])}"
 
 
 def state(compared: Comparison) -> str:

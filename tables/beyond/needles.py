@@ -6,10 +6,10 @@ from analysis.beyond.books import BEYOND, WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import BASELINE, lengths
+from analysis.settings import BASELINE
 from core import rope
 from tables.benchmarks import OVER_TEXTS, with_seeds
-from tables.beyond.loss_by_position import state
+from tables.beyond.loss_by_position import extension, state
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
 SIDES = WITHIN, BEYOND
@@ -36,14 +36,14 @@ def needles(results: Results) -> Table:
     """
     results.require("needles")
     blocks = [
-        _block(results, compared, factor)
+        _block(results, compared)
         for factor in keys.measured_factors(results)
         for compared in keys.sets(results, factor)
     ]
     return Table("needles", CAPTION, tuple(blocks))
 
 
-def _block(results: Results, compared: Comparison, factor: float) -> Block:
+def _block(results: Results, compared: Comparison) -> Block:
     baseline = compared.find(rope.BASELINE, {})
     several = len(compared.rows) > 1
     there = [where for where in SIDES if several and where in keys.sides(compared.first)]
@@ -65,7 +65,7 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
                 *(score_cell(loss, 3, sign=True) for loss in losses),
             )
         )
-    return Block(_title(results, compared, factor), COLUMNS, tuple(lines))
+    return Block(_title(results, compared), COLUMNS, tuple(lines))
 
 
 def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) -> Score | None:
@@ -88,8 +88,8 @@ def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) ->
     return None
 
 
-def _title(results: Results, compared: Comparison, factor: float) -> str:
+def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
-    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}"
+    of = f"{results.title}, {extension(results, first)}, {state(compared)}"
     books = titles(keys.texts(first))
     return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {books}"

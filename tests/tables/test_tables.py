@@ -74,6 +74,18 @@ def test_a_row_of_fewer_seeds_than_others_says_so(recorder, name):
     assert pi.endswith(", one seed") and "seed" not in yarn
 
 
+@pytest.mark.parametrize("name", ["loss_by_position", "needles"])
+@pytest.mark.parametrize(
+    "method, factor, says", [(None, 1, "8k, read to 16,384"), ("pi", 2, "s = 2, 8k to 16k")]
+)
+def test_a_model_as_it_is_has_no_factor_and_is_read_beyond_its_length(
+    recorder, name, method, factor, says
+):
+    recorder.everything(method, factor=factor)
+    (block,) = drawn_table(name, recorder.results()).blocks
+    assert block.title.startswith(f"A Model, {says}, without training")
+
+
 @pytest.mark.parametrize("folder", ["whole", "a-quick"])
 def test_a_quick_run_is_called_a_sketch_and_has_no_interval_and_no_best(tmp_path, folder):
     recorder = Recorder(tmp_path / folder)
