@@ -253,15 +253,23 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     for varied in measured:
         rows = list(varied.values())
         title = f"{_title(results, rows)}, s = {rows[0].setting.factor:g}"
-        scored = [(str(value), row.scores(of)) for value, row in varied.items()]
+        scored = [
+            (with_seeds(str(value), row, rows), row.scores(of)) for value, row in varied.items()
+        ]
         blocks.append(score_block(title, scored, symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
     benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
     which = "DPRoPE is that of t = 0. " if option == "intervals" else ""
+    same = all(len({row.seeds for row in varied.values()}) == 1 for varied in measured)
+    of_seeds = (
+        "and of the fine-tuned ones only the seeds that every row has, so they can differ from the "
+        "main table"
+        if same
+        else "and the fine-tuned ones all their seeds, of which they share none"
+    )
     caption = (
         f"Influence of the number of {counted} on {benchmarks}. Measured rows have 95 % "
-        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can "
-        f"differ from the main table. {which}The best is bold."
+        f"intervals, {of_seeds}. {which}The best is bold."
     )
     return Table(name, caption, blocks, paper)
 

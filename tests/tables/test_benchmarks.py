@@ -87,3 +87,14 @@ def test_the_original_with_an_attention_factor_is_a_row_of_its_own(recorder):
         recorder.add("ruler", "original", scores, options=options, factor=factor, tasks=["vt"])
     *_, rows = lines(benchmarks.ruler(recorder.results())).values()
     assert list(rows) == ["Method", "Original", "Original, attention × 1.07 (s = 2)"]
+
+
+def test_an_ablation_whose_values_share_no_seed_says_so(recorder):
+    for n_hat, seeds in ((28, [0]), (40, [1, 2])):
+        for seed in seeds:
+            scores = {"tasks": {"mmlu": score(n_hat)}}
+            recorder.add("open_llm", "dprope", scores, options={"n_hat": n_hat}, seed=seed)
+    table = benchmarks.n_hat_open_llm(recorder.results())
+    *_, rows = lines(table).values()
+    assert list(rows) == ["n̂", "28, one seed", "40"]
+    assert "every row has" not in table.caption and "share none" in table.caption
