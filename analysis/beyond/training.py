@@ -91,8 +91,8 @@ class Quarter(NamedTuple):
 
 
 def quarters(by_step: np.ndarray) -> list[Quarter]:
-    """The four quarters of the gap [steps], whose number four divides."""
-    parts = np.split(by_step, QUARTERS)
+    """The four quarters of the gap [steps], as equal as their number lets them be."""
+    parts = np.array_split(by_step, QUARTERS)
     return [Quarter(float(part.mean()), standard_error(part)) for part in parts]
 
 

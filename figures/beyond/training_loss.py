@@ -24,16 +24,17 @@ def training_loss(results: Results) -> Figure:
     Beyond the paper, at the base model's own learning rate. A fine-tune and YaRN's read the same
     sequences of L' tokens in the same order.
 
-    A panel for each scaling factor, number of sequences a step, and number of those of a book if
-    that is limited, of at most MOST settings, a user's own first.
+    A panel for each scaling factor, number of sequences a step and of steps, and number of those of
+    a book if that is limited, of at most MOST settings, a user's own first.
 
     Raises:
-        NotMeasured: no fine-tune read what a fine-tune of YaRN read.
+        NotMeasured: no fine-tune read what a fine-tune of YaRN read, in two steps a quarter or
+            more.
     """
     panels: dict[tuple, list[Gap]] = {}
     for gap in training.gaps(results):
         if _listed(gap, results):
-            read = gap.setting.factor, gap.per_book or 0, gap.batch
+            read = gap.setting.factor, gap.per_book or 0, gap.batch, len(gap.by_step)
             panels.setdefault(read, []).append(gap)
     if not panels:
         raise results.lacks(f"fine-tune on the data of {BASELINE}'s", "finetune", "--method yarn")
@@ -51,9 +52,10 @@ def training_loss(results: Results) -> Figure:
 
 
 def _listed(gap: Gap, results: Results) -> bool:
-    """Whether it is no part of an ablation."""
+    """Whether it is no part of an ablation, and has quarters with an error."""
     papers = results.n_hat.get(gap.setting.factor)
-    return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
+    main = gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
+    return main and len(gap.by_step) >= 2 * training.QUARTERS
 
 
 def _by_setting(gaps: list[Gap], users: list[str]) -> dict[Setting, list[Gap]]:
@@ -75,7 +77,7 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
         line = style.line(looks[setting])
         axes.plot(steps, runs[setting].T, **line | {"linewidth": 0.4, "alpha": 0.6})
         quarters = training.quarters(runs[setting].mean(axis=0))
-        middles = [part.mean() for part in np.split(steps, training.QUARTERS)]
+        middles = [part.mean() for part in np.array_split(steps, training.QUARTERS)]
         bars = [2 * quarter.error for quarter in quarters]
         axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
         ends[setting.name] = steps[-1], quarters[-1].mean, line["color"]
