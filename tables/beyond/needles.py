@@ -24,8 +24,8 @@ CAPTION = (
     "begins more than L tokens before the question. Found are those whose digits are each the "
     f"likeliest. Δ is the difference to {BASELINE}, paired by book, untrained methods to untrained "
     f"{BASELINE} and fine-tuned ones to fine-tuned. “Last” reads the last L tokens alone, and can "
-    "only guess what lies further back. Losses, in nats a token, are of other books, see the table "
-    f"of losses by position. {OVER_TEXTS}"
+    "only guess what lies further back. Losses, in nats a token, are those of the table of losses "
+    f"by position, whose books may be others. {OVER_TEXTS}"
 )
 
 

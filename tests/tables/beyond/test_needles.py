@@ -45,5 +45,7 @@ def test_the_loss_beside_keys_is_to_the_yarn_of_the_keys(tmp_path, settings, kno
         books = [more + 0.1 * i for i in range(8)]
         recorder.losses(method, books, books, seed=0, training=trained[method])
         recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=SECOND, dtype="float32")
-    (block,) = needles(recorder.results()).blocks
+    table = needles(recorder.results())
+    (block,) = table.blocks
     assert [row[-1].text for row in block.rows] == [known, "–"]
+    assert "other books" not in table.caption  # both are of the same
