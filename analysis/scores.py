@@ -41,6 +41,7 @@ class Score:
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
         seeds: the number of training seeds.
         by_seed: the value of each seed; empty where seeds have no part in it, or are not paired.
+        share: whether it is one in per cent, so that its interval ends at 0 and 100.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -55,6 +56,7 @@ class Score:
     geometric: bool = False
     seeds: int = 1
     by_seed: tuple[float, ...] = ()
+    share: bool = False
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
@@ -123,8 +125,11 @@ class Score:
             )
 
     def within_100(self) -> Score:
-        """With the interval's upper end cut at 100 %, which an interval over seeds may exceed."""
-        return self if self.high is None else replace(self, high=min(self.high, 100.0))
+        """As a share in per cent: with the interval, which Student's may exceed, cut at 0 and
+        100."""
+        if self.low is None:
+            return replace(self, share=True)
+        return replace(self, low=max(self.low, 0.0), high=min(self.high, 100.0), share=True)
 
 
 Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to compare with
@@ -241,6 +246,11 @@ def pooled(scores: Sequence[Score]) -> Score:
     """One score of several seeds, see :func:`over_seeds`."""
     if len(scores) == 1:
         return scores[0]
+    score = _of_seeds(scores)
+    return score.within_100() if scores[0].share else score
+
+
+def _of_seeds(scores: Sequence[Score]) -> Score:
     if all(score.texts for score in scores):
         texts = stacked([score.texts for score in scores])
         if scores[0].geometric:

@@ -341,7 +341,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
                 beside.append(("a test takes", "a model that finds every key within L"))
         yield Statement(
             what=ours.setting.name,
-            number=pooled(keys_found).within_100(),
+            number=pooled(keys_found),
             state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
