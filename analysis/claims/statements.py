@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement
-from analysis.comparison import Comparison, Row, ablations, compared
+from analysis.comparison import Comparison, Row, ablations, compared, matched
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, counted, number, pooled, shown
@@ -282,7 +282,8 @@ def _score_difference(
     metric: str,
     **stated: Any,
 ) -> Statement:
-    """That a row's score minus another's lies in a region; the two scores stand beside it.
+    """That a row's score minus another's lies in a region; the two scores, of the same seeds, stand
+    beside it.
 
     Args:
         stated: of the statement, its `region` and `paper`, and its `what`, if it has another than
@@ -298,7 +299,7 @@ def _score_difference(
         metric=metric,
         beside=[
             (each.setting.name, _score(each, each.scores(of)[metric], experiment))
-            for each in (row, other)
+            for each in matched(row, other)[:2]
         ],
         unit="points",
         signed=True,

@@ -152,6 +152,16 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(cl
     assert dict(gap.remarks)["by seed"] == "+2.00, +2.10, +2.20"
 
 
+def test_the_scores_beside_a_difference_are_of_its_seeds(claimed):
+    """The rival was trained with the first alone."""
+    claimed.ruler("pi", 10, seed=0)
+    for seed, ours in enumerate((12, 50)):
+        claimed.ruler("dprope", ours, options=PAPERS, seed=seed)
+    (gap,) = claimed.statements("ruler")
+    assert gap.number.mean == 2 and gap.measured_on == "fine-tuned, one seed"
+    assert dict(gap.beside) == {"DPRoPE (n̂ = 40)": "12.00", "PI": "10.00"}
+
+
 @pytest.mark.parametrize("rival, verdict", [(2.0, FAILS), (4.0, HOLDS)])
 def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
     noise = [0.01 * i for i in range(8)]
