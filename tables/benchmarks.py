@@ -259,7 +259,10 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
         blocks.append(score_block(title, scored, symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
     benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
-    which = "DPRoPE is that of t = 0. " if option == "intervals" else ""
+    rows = [row for varied in measured for row in varied.values()]
+    n_hats = dict.fromkeys(row.setting.option("n_hat") for row in rows)
+    by = " and ".join(f"{SYMBOLS['n_hat']} = {each}" if each else "t = 0" for each in n_hats)
+    which = f"DPRoPE is that of {by}. " if option == "intervals" else ""
     same = all(len({row.seeds for row in varied.values()}) == 1 for varied in measured)
     of_seeds = (
         "and of the fine-tuned ones only the seeds that every row has, so they can differ from the "

@@ -39,6 +39,9 @@ def test_an_ablation_stands_below_the_papers(recorder):
         benchmarks.intervals_longbench_e(recorder.results())
     ).items()
     assert next(iter(published)) == "b"
+    assert (
+        "DPRoPE is that of t = 0. " in benchmarks.intervals_longbench_e(recorder.results()).caption
+    )
     assert published["90"] == ["31.47", "31.26", "30.44", "31.06"]
     assert measured == {"b": ["8k+"], "90": ["9.0"], "360": ["36.0"], "720": ["72.0"]}
     assert "s = 2" in title
@@ -98,3 +101,10 @@ def test_an_ablation_whose_values_share_no_seed_says_so(recorder):
     *_, rows = lines(table).values()
     assert list(rows) == ["n̂", "28, one seed", "40"]
     assert "every row has" not in table.caption and "share none" in table.caption
+
+
+def test_an_ablation_over_b_at_a_fixed_n_hat_says_which(recorder):
+    """As LLaMA2's suite measures it."""
+    for options in ({"n_hat": 28}, {"n_hat": 28, "intervals": 90}):
+        recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(1)}}, options=options)
+    assert "that of n̂ = 28. " in benchmarks.intervals_open_llm(recorder.results()).caption
