@@ -65,7 +65,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     random.
 
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
-    above PI's.
+    above PI's; it equals PI's where that is the lesser for every pair.
     """
     pairs = published.disturbance() if results.plain else ()
     for rival, factor in pairs:
@@ -82,7 +82,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
             factor=factor,
             beside=[(other.name, f"{others:.2f} {_NAT}")],
             unit=_NAT,
-            verdict=verdict if average < others else CONTRADICTED,
+            verdict=verdict if average <= others else CONTRADICTED,
         )
 
 

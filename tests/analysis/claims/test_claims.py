@@ -43,6 +43,14 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
     assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, HOLDS)] * 2
 
 
+def test_a_disturbance_that_equals_pis_is_not_above_it(claimed):
+    """Every pair of this model turns so little that PI disturbs it less."""
+    claimed.facts["geometry"] = {"head_dim": 32, "base": 500000.0, "context_length": 64}
+    of_pi, *_ = claimed.statements("least_disturbance")
+    assert (of_pi.value, of_pi.verdict) == ("215.69 × 10⁻³ nat", CERTAIN)
+    assert of_pi.beside == [("PI", "215.69 × 10⁻³ nat")]
+
+
 @pytest.mark.parametrize(
     "pi, books, verdict", [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
