@@ -254,7 +254,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
         rows = list(varied.values())
         title = f"{_title(results, rows)}, s = {rows[0].setting.factor:g}"
         scored = [
-            (with_seeds(str(value), row, rows), row.scores(of)) for value, row in varied.items()
+            (with_training(str(value), row, rows), row.scores(of)) for value, row in varied.items()
         ]
         blocks.append(score_block(title, scored, symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
@@ -321,11 +321,14 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
         if setting.method is not None and row not in plain:
             name = published.with_factor(name, setting.method, setting.factor)
         if row not in plain[1:]:
-            labelled.append((with_seeds(name, row, rows.rows), row))
+            labelled.append((with_training(name, row, rows.rows), row))
     return labelled
 
 
-def with_seeds(name: str, row: Row, rows: Iterable[Row]) -> str:
-    """A row's name, with the number of its seeds where others have more."""
-    most = max(len(each.seeds) for each in rows)
-    return f"{name}, {seed_count(len(row.seeds))}" if 0 < len(row.seeds) < most else name
+def with_training(name: str, row: Row, rows: Sequence[Row]) -> str:
+    """A row's name, with the number of its seeds where others have more, and with that of its steps
+    where others of its s have another."""
+    if 0 < len(row.seeds) < max(len(each.seeds) for each in rows):
+        name += f", {seed_count(len(row.seeds))}"
+    steps = {each.steps for each in rows if each.setting.factor == row.setting.factor}
+    return f"{name}, {row.steps:,} steps" if row.steps and len(steps) > 1 else name

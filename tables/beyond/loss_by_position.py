@@ -9,7 +9,7 @@ from analysis.scores import Score, Scores
 from analysis.settings import BASELINE, lengths
 from core import rope
 from core.setting import tokens
-from tables.benchmarks import OVER_TEXTS, seeds, with_seeds
+from tables.benchmarks import OVER_TEXTS, seeds, with_training
 from tables.kit.table import Block, Table, score_block, titles
 
 DISTURBANCE = "disturbance"
@@ -48,7 +48,7 @@ def _block(results: Results, compared: Comparison) -> Block:
         scores |= {where: losses.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
             scores[column] = None if baseline in (None, row) else losses.gap(row, baseline, where)
-        rows.append((with_seeds(row.setting.name, row, compared.rows), scores))
+        rows.append((with_training(row.setting.name, row, compared.rows), scores))
     title = _title(results, compared)
     return score_block(title, rows, digits=3, best=min, unranked=DISTURBANCE)
 

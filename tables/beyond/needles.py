@@ -8,7 +8,7 @@ from analysis.results import Results
 from analysis.scores import Score
 from analysis.settings import BASELINE
 from core import rope
-from tables.benchmarks import OVER_TEXTS, with_seeds
+from tables.benchmarks import OVER_TEXTS, with_training
 from tables.beyond.loss_by_position import extension, state
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
@@ -55,7 +55,7 @@ def _block(results: Results, compared: Comparison) -> Block:
         gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
         found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
         losses = [loss_beside(results, row, baseline, where) for where in SIDES]
-        name = with_seeds(row.setting.name, row, compared.rows)
+        name = with_training(row.setting.name, row, compared.rows)
         lines.append(
             (
                 Cell(sentence_case(name)),

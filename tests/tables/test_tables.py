@@ -74,6 +74,19 @@ def test_a_row_of_fewer_seeds_than_others_says_so(recorder, name):
     assert pi.endswith(", one seed") and "seed" not in yarn
 
 
+@pytest.mark.parametrize("name", ["loss_by_position", "needles", "ruler"])
+def test_rows_of_one_factor_that_trained_longer_say_so(recorder, name):
+    """Those of another factor may have other steps throughout."""
+    for method, factor, steps in (("yarn", 2, 64), ("pi", 2, 1000), ("ntk", 4, 32)):
+        recorder.everything(method, factor=factor, seed=0)
+        for record in list(recorder.records.values())[-7:]:
+            record["run"]["training"]["steps"] = steps
+    blocks = drawn_table(name, recorder.results()).blocks
+    names = {row[0].text for block in blocks for row in block.rows if "publ" not in block.title}
+    plain = {each.replace(" (s = 2)", "").replace(" (s = 4)", "") for each in names}
+    assert plain == {"YaRN, 64 steps", "PI, 1,000 steps", "NTK-aware"}
+
+
 @pytest.mark.parametrize("name", ["loss_by_position", "needles"])
 @pytest.mark.parametrize(
     "method, factor, says", [(None, 1, "8k, read to 16,384"), ("pi", 2, "s = 2, 8k to 16k")]
