@@ -54,6 +54,12 @@ class Row:
         """What the fine-tunes of all seeds have in common; empty without training."""
         return _fine_tune(self.first)
 
+    @property
+    def steps(self) -> int | None:
+        """How long the fine-tunes trained; None without training. Their sequences may be of another
+        length than those of other methods, as CLEX's are."""
+        return (self.first.training or {}).get("steps")
+
     def of_seeds(self, seeds: set[int]) -> Row:
         """The row with the runs of some seeds only; of all where there are none."""
         runs = (run for run in self.runs if not seeds or run.seed in seeds)

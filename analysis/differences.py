@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,6 @@ def _over_samples(
     if samples or gap.seeds > 1:
         return gap
     (ours,), (other,) = our_scores, other_scores
-    gap = replace(gap, n=ours.n)
     if None in (ours.low, other.low):
         return gap
     below, above = ours.errors

@@ -52,16 +52,18 @@ def _mean_of(score: Mapping, groups: Iterable[Mapping]) -> Score:
     """The mean of groups; without an interval if one has a single sample, which resampling cannot
     change."""
     resampled = all(group.get("n") != 1 for group in groups)
-    return Score.of(score) if resampled else Score(score["mean"], n=score.get("n"))
+    mean = Score.of(score) if resampled else Score(score["mean"], n=score.get("n"))
+    return mean.within_100()
 
 
 def ruler(record: Record) -> Scores:
     """Every evaluation length, and their mean if there are several."""
     scores = {
-        tokens(int(length)): Score.of(score) for length, score in record.scores["lengths"].items()
+        tokens(int(length)): Score.of(score).within_100()
+        for length, score in record.scores["lengths"].items()
     }
     if len(scores) != 1:
-        scores["Avg."] = Score.of(record.scores["average"])
+        scores["Avg."] = Score.of(record.scores["average"]).within_100()
     return scores
 
 
@@ -97,14 +99,15 @@ def _loss(windows: list[tuple[float, int]]) -> float:
 
 def passkey(record: Record) -> Scores:
     """The per cent of passkeys found, by length."""
-    return {tokens(row["length"]): Score.of(row, 100) for row in record.scores["by_length"]}
+    lines = record.scores["by_length"]
+    return {tokens(line["length"]): Score.of(line, 100).within_100() for line in lines}
 
 
 def passkeys_within(record: Record, longest: float = math.inf) -> Score:
     """The per cent of passkeys found in texts of at most `longest` tokens."""
     lines = [line for line in record.scores["by_length"] if line["length"] <= longest]
     found, asked = _keys(lines)
-    return Score.of(accuracy_interval(np.arange(asked) < found), 100)
+    return Score.of(accuracy_interval(np.arange(asked) < found), 100).within_100()
 
 
 def _keys(lines: list[dict]) -> tuple[int, int]:
@@ -124,7 +127,7 @@ def passkeys_by_length(row: Row) -> dict[str, tuple[int, int, Score]]:
     shares = row.scores(lambda run: {**passkey(run), ALL: passkeys_within(run)})
     for name, share in shares.items():
         of_length = [line for line in lines if name in (ALL, tokens(line["length"]))]
-        counts[name] = (*_keys(of_length), share.within_100())
+        counts[name] = (*_keys(of_length), share)
     return counts
 
 
@@ -139,9 +142,10 @@ def times(record: Record) -> Iterator[tuple[Setting, dict, Score]]:
 
 
 def generic(record: Record) -> Scores:
-    """Every score at the first level of a record, for an experiment that has no function here."""
+    """Every score at the first level of a record, for an experiment that has no function here; what
+    else it holds there is none."""
     return {
         name: Score.of(value)
         for name, value in record.scores.items()
-        if isinstance(value, dict) and "low" in value
+        if isinstance(value, dict) and {"mean", "low", "high"} <= value.keys()
     }

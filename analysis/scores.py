@@ -34,12 +34,14 @@ class Score:
         mean, low, high: in the metric's unit. There is no interval of a published number, over
             fewer than LEAST_TEXTS texts and one seed, and where resampling changes nothing, as for
             one sample a task.
-        n: the number of samples or of texts, of each seed; None for a published number.
+        n: the number of samples or of texts, of each seed; None for a published number, and of a
+            difference that is not paired.
         texts: the value of each text, for what is measured on texts.
         freedom: the degrees of freedom of the interval; infinite for a bootstrap.
         geometric: whether texts and seeds are averaged by their logarithms, as perplexities are.
         seeds: the number of training seeds.
         by_seed: the value of each seed; empty where seeds have no part in it, or are not paired.
+        share: whether it is one in per cent, so that its interval ends at 0 and 100.
 
     Raises:
         InputError: one of them is not a finite number.
@@ -54,6 +56,7 @@ class Score:
     geometric: bool = False
     seeds: int = 1
     by_seed: tuple[float, ...] = ()
+    share: bool = False
 
     def __post_init__(self) -> None:
         for value in (self.mean, self.low, self.high):
@@ -122,8 +125,11 @@ class Score:
             )
 
     def within_100(self) -> Score:
-        """With the interval's upper end cut at 100 %, which an interval over seeds may exceed."""
-        return self if self.high is None else replace(self, high=min(self.high, 100.0))
+        """As a share in per cent: with the interval, which Student's may exceed, cut at 0 and
+        100."""
+        if self.low is None:
+            return replace(self, share=True)
+        return replace(self, low=max(self.low, 0.0), high=min(self.high, 100.0), share=True)
 
 
 Scores = Mapping[str, Score | None]  # by metric; None where there is nothing to compare with
@@ -224,8 +230,8 @@ def over_seeds(runs: Sequence[Scores]) -> Scores:
 
     Student's interval over the seeds alone would be a single point if all seeds answered the same
     few samples alike. The two errors are independent, so the squares of two half-widths add:
-    Student's over seeds, and the seeds' mean half-width over samples. Scores here are never
-    negative, so the interval ends at 0 or above. There is none if a run has none.
+    Student's over seeds, and the seeds' mean half-width over samples. Where no run's interval goes
+    below 0, as of a share, this one does not either. There is none if a run has none.
     """
     for other in runs:
         if differing := sorted(other.keys() ^ runs[0].keys()):
@@ -240,6 +246,11 @@ def pooled(scores: Sequence[Score]) -> Score:
     """One score of several seeds, see :func:`over_seeds`."""
     if len(scores) == 1:
         return scores[0]
+    score = _of_seeds(scores)
+    return score.within_100() if scores[0].share else score
+
+
+def _of_seeds(scores: Sequence[Score]) -> Score:
     if all(score.texts for score in scores):
         texts = stacked([score.texts for score in scores])
         if scores[0].geometric:
@@ -252,7 +263,7 @@ def pooled(scores: Sequence[Score]) -> Score:
     if np.isnan(lows).any():
         return score
     seeds = students_half(means)
-    low = max(mean - np.hypot(seeds, (means - lows).mean()), 0.0)
+    low = max(mean - np.hypot(seeds, (means - lows).mean()), 0.0 if lows.min() >= 0 else -math.inf)
     high = mean + np.hypot(seeds, (highs - means).mean())
     return replace(score, low=float(low), high=float(high))
 

@@ -33,7 +33,8 @@ if losses:
 def table(folder: Path) -> str:
     """CSV, a line for each score.
 
-    `part` names the folder of records that stand apart from the model's others; `n` counts samples
+    `part` names the folder of records that stand apart from the model's others; `set` numbers an
+    experiment's sets of records that may stand in one table, the largest first; `n` counts samples
     or books of each seed, an empty interval is none. `per_book` among the options is of a fine-tune
     that read so many sequences of each book.
     """
@@ -46,8 +47,9 @@ def table(folder: Path) -> str:
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-# A setting, how it was fine-tuned or None, the experiment, its scores by metric, and their unit.
-Measured = tuple[Setting, dict | None, str, Scores, str]
+# A setting, how it was fine-tuned or None, the experiment, the number of its set, its scores by
+# metric, and their unit.
+Measured = tuple[Setting, dict | None, str, int, Scores, str]
 
 
 def _measured(measured: Results) -> Iterator[Measured]:
@@ -57,23 +59,23 @@ def _measured(measured: Results) -> Iterator[Measured]:
         for setting in disturbance.settings(measured, factor):
             if computed := disturbance.compute(measured.plain, setting):
                 scores = {"average": Score(computed.average)}
-                yield setting, None, "disturbance", scores, "10⁻³ nat"
+                yield setting, None, "disturbance", 1, scores, "10⁻³ nat"
     for experiment, (of, unit) in SCORES.items():
         for trained in STATES:
-            for rows in comparisons(measured, experiment, trained):
+            for number, rows in enumerate(comparisons(measured, experiment, trained), 1):
                 for row in rows.rows:
-                    yield row.setting, row.first.training, experiment, row.scores(of), unit
+                    yield row.setting, row.first.training, experiment, number, row.scores(of), unit
     if learned:
         for group in sorted(learned.groups(measured), key=lambda each: each.setting.order):
-            yield group.setting, None, "learned", learned.final_losses(group), _NATS
+            yield group.setting, None, "learned", 1, learned.final_losses(group), _NATS
     for record in measured.records("time_cost"):
         for setting, row, time in metrics.times(record):
             if not row["again"]:
-                yield setting, None, "time_cost", {row["phase"]: time}, "of PI's time"
+                yield setting, None, "time_cost", 1, {row["phase"]: time}, "of PI's time"
 
 
 def _lines(measured: Results) -> Iterator[dict]:
-    for setting, training, experiment, scores, unit in _measured(measured):
+    for setting, training, experiment, number, scores, unit in _measured(measured):
         options = dict(setting.options)
         if training and "per_book" in training:
             options["per_book"] = training["per_book"]
@@ -89,6 +91,7 @@ def _lines(measured: Results) -> Iterator[dict]:
                     "factor": setting.factor,
                     "trained": training is not None,
                     "experiment": experiment,
+                    "set": number,
                     "metric": metric,
                     "value": score.mean,
                     "low": score.low,

@@ -10,7 +10,7 @@ from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.metrics import passkeys_by_length
 from analysis.results import Record, Results
-from analysis.scores import Score, interval
+from analysis.scores import Score, book_of, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
 from tables.kit.table import Block, Cell, Table, score_block, sentence_case, titles
@@ -142,7 +142,7 @@ def perplexity(results: Results) -> Table:
         stride = record.run["stride"]
         strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
         stated = "" if stride == 256 else f", S = {strides}"
-        return f"{beginnings}{stated}, {titles(record.run['data'])}"
+        return f"{beginnings}{stated}, {titles(map(book_of, record.run['data']))}"
 
     return benchmark(results, "perplexity", caption, "Table 10", which, min)
 
@@ -253,15 +253,26 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
     for varied in measured:
         rows = list(varied.values())
         title = f"{_title(results, rows)}, s = {rows[0].setting.factor:g}"
-        scored = [(str(value), row.scores(of)) for value, row in varied.items()]
+        scored = [
+            (with_training(str(value), row, rows), row.scores(of)) for value, row in varied.items()
+        ]
         blocks.append(score_block(title, scored, symbol))
     counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
     benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
-    which = "DPRoPE is that of t = 0. " if option == "intervals" else ""
+    rows = [row for varied in measured for row in varied.values()]
+    n_hats = dict.fromkeys(row.setting.option("n_hat") for row in rows)
+    by = " and ".join(f"{SYMBOLS['n_hat']} = {each}" if each else "t = 0" for each in n_hats)
+    which = f"DPRoPE is that of {by}. " if option == "intervals" else ""
+    same = all(len({row.seeds for row in varied.values()}) == 1 for varied in measured)
+    of_seeds = (
+        "and of the fine-tuned ones only the seeds that every row has, so they can differ from the "
+        "main table"
+        if same
+        else "and the fine-tuned ones all their seeds, of which they share none"
+    )
     caption = (
         f"Influence of the number of {counted} on {benchmarks}. Measured rows have 95 % "
-        "intervals, and of the fine-tuned ones only the seeds that every row has, so they can "
-        f"differ from the main table. {which}The best is bold."
+        f"intervals, {of_seeds}. {which}The best is bold."
     )
     return Table(name, caption, blocks, paper)
 
@@ -300,8 +311,7 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
 
     The unextended model, which no s changes, is one line where it can be.
     """
-    most = max(len(row.seeds) for row in rows.rows)
-    plain = [row for row in rows.rows if row.setting.method == ORIGINAL]
+    plain = [row for row in rows.rows if row.setting.method == ORIGINAL and row.setting.plain()]
     if any(row.scores(of) != plain[0].scores(of) for row in plain):
         plain = []
     labelled = []
@@ -310,8 +320,15 @@ def labelled_rows(rows: Comparison, of: Metrics) -> list[tuple[str, Row]]:
         name = setting.name
         if setting.method is not None and row not in plain:
             name = published.with_factor(name, setting.method, setting.factor)
-        if 0 < len(row.seeds) < most:
-            name += f", {seed_count(len(row.seeds))}"
         if row not in plain[1:]:
-            labelled.append((name, row))
+            labelled.append((with_training(name, row, rows.rows), row))
     return labelled
+
+
+def with_training(name: str, row: Row, rows: Sequence[Row]) -> str:
+    """A row's name, with the number of its seeds where others have more, and with that of its steps
+    where others of its s have another."""
+    if 0 < len(row.seeds) < max(len(each.seeds) for each in rows):
+        name += f", {seed_count(len(row.seeds))}"
+    steps = {each.steps for each in rows if each.setting.factor == row.setting.factor}
+    return f"{name}, {row.steps:,} steps" if row.steps and len(steps) > 1 else name

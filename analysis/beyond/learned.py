@@ -3,7 +3,7 @@
 import numpy as np
 
 from analysis.beyond import loss_by_position
-from analysis.comparison import Comparison, Row, in_comparison
+from analysis.comparison import Comparison, Row, comparisons, in_comparison
 from analysis.results import Record, Results
 from analysis.scores import Scores, over_texts
 from analysis.settings import seed_count
@@ -85,15 +85,16 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     compared with.
 
     Those factors are of the start from which gradient descent came to the least loss over all
-    positions. Learned factors have one row for each start, with a record per seed. None if none
-    were scored.
+    positions. Learned factors have one row for each start, with a record per seed. The texts are
+    the largest set on which any were scored. None if none were.
     """
-    untrained = loss_by_position.untrained(results, factor)
+    sets = comparisons(results, "loss_by_position", False, factor)
+    untrained = next((rows for rows in sets if any(map(_start, rows.rows))), Comparison(()))
     rows = {row.setting.name: row for row in methods(results, untrained, variants=False)}
     runs: dict[str, list[Record]] = {}
     for row in untrained.rows:
-        if start := learned_from(dict(row.setting.options)):
-            runs.setdefault(start[0], []).extend(row.runs)
+        if start := _start(row):
+            runs.setdefault(start, []).extend(row.runs)
     if not runs:
         return None
     together = {
@@ -102,6 +103,12 @@ def scored(results: Results, factor: float) -> tuple[dict[str, Row], Row] | None
     }
     least = min(together.values(), key=lambda row: loss_by_position.blocks(*row.runs).mean())
     return rows | together, least
+
+
+def _start(row: Row) -> str | None:
+    """What a row's factors were learned from; None if they were not learned."""
+    start = learned_from(dict(row.setting.options))
+    return start[0] if start else None
 
 
 def inverse(results: Results, setting: Setting) -> np.ndarray | None:

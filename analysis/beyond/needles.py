@@ -124,7 +124,7 @@ def places(run: Record) -> Scores:
     where_keys_are = sides(run)
     nats = {where: over_texts(by_text(run, where=where)) for where in where_keys_are}
     found = {
-        f"{FOUND} {where}": over_texts(100 * by_text(run, where=where, what=FOUND))
+        f"{FOUND} {where}": over_texts(100 * by_text(run, where=where, what=FOUND)).within_100()
         for where in where_keys_are
         if where != CHANGE
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement
-from analysis.comparison import Comparison, Row, ablations, compared
+from analysis.comparison import Comparison, Row, ablations, compared, matched
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, counted, number, pooled, shown
@@ -27,6 +27,9 @@ ALL_KEYS = Region(low=99.5)  # whole per cents are printed
 _NAT = "× 10⁻³ nat"
 # Of a benchmark: what it averages.
 SAMPLES = {"longbench_e": "task mean", "open_llm": "document", "ruler": "task"}
+# The scores that claims are about, the first that was measured: of Open LLM the average alone, as
+# all margins are; of LongBench-E what is beyond 4k words, and not the shortest prompts alone.
+HEADLINES = {"longbench_e": ("Avg.>4k", "Avg.", "8k+", "4-8k"), "open_llm": ("Avg.",)}
 
 # Losses within L and beyond it, on whole books; they are beyond the paper, and there may be no such
 # folder.
@@ -62,7 +65,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     random.
 
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
-    above PI's.
+    above PI's; it equals PI's where that is the lesser for every pair.
     """
     pairs = published.disturbance() if results.plain else ()
     for rival, factor in pairs:
@@ -79,7 +82,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
             factor=factor,
             beside=[(other.name, f"{others:.2f} {_NAT}")],
             unit=_NAT,
-            verdict=verdict if average < others else CONTRADICTED,
+            verdict=verdict if average <= others else CONTRADICTED,
         )
 
 
@@ -243,23 +246,25 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
 
 
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
-    """The score that a claim is about: the last average, or the last score if there is none.
+    """The score that a claim is about; None if it was not measured.
 
-    RULER's is that at L': its unit is a task, and lengths beyond L' are no test of extending to L'.
+    RULER's is that at the greatest length up to L': its unit is a task, and lengths beyond L' are
+    no test of extending to L'.
     """
-    names = list(getattr(metrics, experiment)(row.first))
-    longest = tokens(extended_length(results, row.setting.factor))
-    if longest in names:
-        return longest
-    averages = [name for name in names if name.startswith("Avg")]
-    return next(reversed(averages or names), None)
+    if experiment == "ruler":
+        longest = extended_length(results, row.setting.factor)
+        lengths = [each for each in map(int, row.first.scores["lengths"]) if each <= longest]
+        return tokens(max(lengths)) if lengths else None
+    names = getattr(metrics, experiment)(row.first)
+    return next((name for name in HEADLINES[experiment] if name in names), None)
 
 
 def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
-    """Of the paper's rivals, those that were measured as DPRoPE was, at its factor."""
+    """Of the paper's rivals, those that were measured as DPRoPE was, at its factor, and trained as
+    long."""
     factor = ours.setting.factor
     found = (rows.find(method, factor=factor) for method in published.rivals(experiment))
-    return list(filter(None, found))
+    return [row for row in found if row and row.steps == ours.steps]
 
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
@@ -277,7 +282,8 @@ def _score_difference(
     metric: str,
     **stated: Any,
 ) -> Statement:
-    """That a row's score minus another's lies in a region; the two scores stand beside it.
+    """That a row's score minus another's lies in a region; the two scores, of the same seeds, stand
+    beside it.
 
     Args:
         stated: of the statement, its `region` and `paper`, and its `what`, if it has another than
@@ -293,7 +299,7 @@ def _score_difference(
         metric=metric,
         beside=[
             (each.setting.name, _score(each, each.scores(of)[metric], experiment))
-            for each in (row, other)
+            for each in matched(row, other)[:2]
         ],
         unit="points",
         signed=True,
@@ -322,9 +328,10 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
     within = _keys(original, results.context_length) if original else []
     for rows, ours in _at_papers_n_hat(results, "passkey"):
         longest = extended_length(results, ours.setting.factor)
+        lengths = [line["length"] for line in ours.first.scores["by_length"]]
+        if not any(results.context_length < each <= longest for each in lengths):
+            continue  # no prompt takes this extension
         keys_found = _keys(ours, longest)
-        if not keys_found:  # only longer texts were asked
-            continue
         rivals = _rivals("perplexity", rows, ours)  # the paper's figure shows the same
         beside = [(row.setting.name, _count(_keys(row, longest))) for row in rivals]
         region = ALL_KEYS
@@ -335,7 +342,7 @@ def finds_all_passkeys(results: Results) -> Iterator[Statement]:
                 beside.append(("a test takes", "a model that finds every key within L"))
         yield Statement(
             what=ours.setting.name,
-            number=pooled(keys_found).within_100(),
+            number=pooled(keys_found),
             state=ours.state,
             sample="prompt",
             factor=ours.setting.factor,
@@ -403,7 +410,8 @@ def _ablation(
     scores; each by value.
 
     The reference is the greatest n̂, or the paper's own b. There is no statement if fewer than two
-    values were measured in the range of the paper's table, or the benchmark is a miniature.
+    values were measured in the range of the paper's table, if the paper's own b or the headline was
+    not, or if the benchmark is a miniature.
     """
     name = f"{option}_{experiment}"
     paper = published.ablated(name, "Avg.")
@@ -420,10 +428,12 @@ def _ablation(
     within = {value: row for value, row in rows.items() if least <= value <= most}
     if len(within) < 2 or any(row.first.benchmark for row in within.values()):
         return {}, paper
-    default = DEFAULTS[option]  # n̂ has none
-    reference_value = default if default in within else max(within)
-    reference = within.pop(reference_value)
-    metric = _headline(results, experiment, reference)
+    reference_value = DEFAULTS[option] or max(within)  # n̂ has no default
+    reference = within.pop(reference_value, None)
+    metric = _headline(results, experiment, reference) if reference else None
+    if metric is None:
+        return {}, paper
+    within = {value: row for value, row in within.items() if row.steps == reference.steps}
     among = compared(results, experiment, reference.trained)
     symbol = SYMBOLS[option]
     stated = {

@@ -4,11 +4,12 @@ from analysis import disturbance
 from analysis.beyond import loss_by_position as losses
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
-from analysis.results import Results
+from analysis.results import Record, Results
 from analysis.scores import Score, Scores
 from analysis.settings import BASELINE, lengths
 from core import rope
-from tables.benchmarks import OVER_TEXTS, seeds
+from core.setting import tokens
+from tables.benchmarks import OVER_TEXTS, seeds, with_training
 from tables.kit.table import Block, Table, score_block, titles
 
 DISTURBANCE = "disturbance"
@@ -31,14 +32,14 @@ def loss_by_position(results: Results) -> Table:
     """
     results.require("loss_by_position")
     blocks = [
-        _block(results, rows, factor)
+        _block(results, rows)
         for factor in losses.measured_factors(results)
         for rows in losses.sets(results, factor)
     ]
     return Table("loss_by_position", CAPTION, tuple(blocks))
 
 
-def _block(results: Results, compared: Comparison, factor: float) -> Block:
+def _block(results: Results, compared: Comparison) -> Block:
     baseline = compared.find(rope.BASELINE, {})
     rows = []
     for row in compared.rows:
@@ -47,27 +48,36 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         scores |= {where: losses.level(row, where) for where in (WITHIN, BEYOND)}
         for where, column in PLACES.items():
             scores[column] = None if baseline in (None, row) else losses.gap(row, baseline, where)
-        rows.append((row.setting.name, scores))
-    title = _title(results, compared, factor)
+        rows.append((with_training(row.setting.name, row, compared.rows), scores))
+    title = _title(results, compared)
     return score_block(title, rows, digits=3, best=min, unranked=DISTURBANCE)
 
 
-def _title(results: Results, compared: Comparison, factor: float) -> str:
+def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    return (
-        f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}, {texts}"
-    )
+    return f"{results.title}, {extension(results, first)}, {state(compared)}, {texts}"
+
+
+def extension(results: Results, first: Record) -> str:
+    """s, L and L'; of a model that nothing extends, L and how far it was read all the same."""
+    if first.run["factor"] == 1:
+        return f"{tokens(results.context_length)}, read to {first.run['length']:,}"
+    return f"s = {first.run['factor']:g}, {lengths(results, first.run['factor'])}"
 
 
 def state(compared: Comparison) -> str:
     """Whether rows are fine-tuned and, if so, how."""
     words = f"{compared.rows[0].state}{seeds(compared.rows)}"
     training = compared.first.training or {}
-    if {"steps", "length"} <= training.keys():
-        read = dict.fromkeys(f"{row.first.training['length']:,}" for row in compared.rows)
-        words += f" ({training['steps']} steps on sequences of {' or '.join(read)} tokens)"
+    read = {
+        f"{each['steps']} steps on sequences of {each['length']:,} tokens": None
+        for each in (row.first.training or {} for row in compared.rows)
+        if {"steps", "length"} <= each.keys()
+    }
+    if read:
+        words += f" ({' or '.join(read)})"
     if "per_book" in training:
         words += f", at most {training['per_book']} of each book"
     return words

@@ -6,10 +6,10 @@ from analysis.beyond.books import BEYOND, WITHIN
 from analysis.comparison import Comparison, Row
 from analysis.results import Results
 from analysis.scores import Score
-from analysis.settings import BASELINE, lengths
+from analysis.settings import BASELINE
 from core import rope
-from tables.benchmarks import OVER_TEXTS
-from tables.beyond.loss_by_position import state
+from tables.benchmarks import OVER_TEXTS, with_training
+from tables.beyond.loss_by_position import extension, state
 from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
 
 SIDES = WITHIN, BEYOND
@@ -24,8 +24,8 @@ CAPTION = (
     "begins more than L tokens before the question. Found are those whose digits are each the "
     f"likeliest. Δ is the difference to {BASELINE}, paired by book, untrained methods to untrained "
     f"{BASELINE} and fine-tuned ones to fine-tuned. “Last” reads the last L tokens alone, and can "
-    "only guess what lies further back. Losses, in nats a token, are of other books, see the table "
-    f"of losses by position. {OVER_TEXTS}"
+    "only guess what lies further back. Losses, in nats a token, are those of the table of losses "
+    f"by position, whose books may be others. {OVER_TEXTS}"
 )
 
 
@@ -36,14 +36,14 @@ def needles(results: Results) -> Table:
     """
     results.require("needles")
     blocks = [
-        _block(results, compared, factor)
+        _block(results, compared)
         for factor in keys.measured_factors(results)
         for compared in keys.sets(results, factor)
     ]
     return Table("needles", CAPTION, tuple(blocks))
 
 
-def _block(results: Results, compared: Comparison, factor: float) -> Block:
+def _block(results: Results, compared: Comparison) -> Block:
     baseline = compared.find(rope.BASELINE, {})
     several = len(compared.rows) > 1
     there = [where for where in SIDES if several and where in keys.sides(compared.first)]
@@ -54,34 +54,42 @@ def _block(results: Results, compared: Comparison, factor: float) -> Block:
         nats = [score_cell(keys.level(row, where), 2, best=least.get(where)) for where in SIDES]
         gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
         found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
-        losses = [loss_beside(results, row, where) for where in SIDES]
+        losses = [loss_beside(results, row, baseline, where) for where in SIDES]
+        name = with_training(row.setting.name, row, compared.rows)
         lines.append(
             (
-                Cell(sentence_case(row.setting.name)),
+                Cell(sentence_case(name)),
                 *nats,
                 *(score_cell(gap, 2, sign=True) for gap in gaps),
                 *map(Cell, found),
                 *(score_cell(loss, 3, sign=True) for loss in losses),
             )
         )
-    return Block(_title(results, compared, factor), COLUMNS, tuple(lines))
+    return Block(_title(results, compared), COLUMNS, tuple(lines))
 
 
-def loss_beside(results: Results, row: Row, where: str) -> Score | None:
+def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) -> Score | None:
     """The loss of the same setting in the same state, and of the same fine-tunes, minus the
-    baseline's, on its own books; None where it was not measured on enough of them."""
+    baseline's, on its own books; None where it was not measured on enough of them.
+
+    Args:
+        baseline: the baseline's row of keys, if there is one.
+    """
     if row.setting.last:
         return None
     for rows in loss_by_position.samples(results, row.setting.factor, row.trained):
         same = rows.find(row.setting.method, dict(row.setting.options))
-        baseline = rows.find(rope.BASELINE, {})
-        if same and baseline and same is not baseline and same.fine_tune == row.fine_tune:
-            return loss_by_position.gap(same, baseline, where)
+        other = rows.find(rope.BASELINE, {})
+        if not (same and other) or same is other:
+            continue
+        of_keys = row.fine_tune, (baseline or other).fine_tune
+        if (same.fine_tune, other.fine_tune) == of_keys:
+            return loss_by_position.gap(same, other, where)
     return None
 
 
-def _title(results: Results, compared: Comparison, factor: float) -> str:
+def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
-    of = f"{results.title}, s = {factor:g}, {lengths(results, factor)}, {state(compared)}"
+    of = f"{results.title}, {extension(results, first)}, {state(compared)}"
     books = titles(keys.texts(first))
     return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {books}"

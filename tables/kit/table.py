@@ -91,14 +91,16 @@ def _plain(cell: Cell) -> Cell:
 
 def titles(texts: Iterable[str]) -> str:
     """How many texts, and their titles; where each has a value of its own, in the order of these,
-    the alphabet's."""
-    names = list(dict.fromkeys(texts))
+    the alphabet's. A title that comes several times is of as many parts of a text."""
+    every = list(texts)
+    names = list(dict.fromkeys(every))
+    parts = f"{len(every)} parts of " if len(every) > len(names) else ""
     if len(names) == 1:
-        return f"one text: {names[0]}"
+        return f"{parts}one text: {names[0]}"
     listed = (
         "; ".join(sorted(names)) if len(names) < LEAST_TEXTS else f"from {names[0]} to {names[-1]}"
     )
-    return f"{len(names)} texts: {listed}"
+    return f"{parts}{len(names)} texts: {listed}"
 
 
 def score_block(

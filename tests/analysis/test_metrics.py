@@ -54,6 +54,13 @@ def test_one_sample_of_a_task_leaves_its_lengths_without_an_interval(recorder):
         assert without == single | {"Avg."}
 
 
+def test_of_an_experiment_of_ones_own_what_has_a_mean_and_an_interval_is_a_score(recorder):
+    scores = {"found": score(40), "range": {"low": 1, "high": 2}, "steps": 7}
+    recorder.add("my-own", "pi", scores)
+    (record,) = recorder.results().records("my-own")
+    assert list(metrics.generic(record)) == ["found"]
+
+
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
         rows = []
@@ -65,3 +72,24 @@ def test_passkeys_of_all_seeds_are_counted_together(recorder):
     by_length = {name: (found, asked) for name, (found, asked, _) in counts.items()}
     assert by_length == {"4k": (8, 8), "16k": (2, 8), "all": (10, 16)}
     assert counts["16k"][2].mean == 25 and counts["4k"][2].high == 100
+
+
+@pytest.mark.parametrize("experiment", ["passkey", "ruler", "open_llm", "longbench_e"])
+def test_the_interval_of_a_share_over_seeds_ends_at_100(recorder, experiment):
+    """Student's of two seeds alone would end beyond, as it does of what is no share."""
+    for seed, mean in enumerate((90.0, 98.0)):
+        of = score(mean)
+        parts = {name: of[name] / 100 for name in ("mean", "low", "high")}
+        scores = {
+            "passkey": {"by_length": [{"length": 8192, "n": 5} | parts]},
+            "ruler": {"lengths": {"8192": of}, "average": of},
+            "open_llm": {"tasks": {"average": of}},
+            "longbench_e": {"buckets": {"8k+": of}, "averages": {}, "tasks": {}},
+        }[experiment]
+        recorder.add(experiment, "pi", scores, seed=seed)
+        recorder.add("my-own", "pi", {"seconds": of}, seed=seed)
+    results = recorder.results()
+    (row,), (seconds,) = (compared(results, name, True).rows for name in (experiment, "my-own"))
+    (found,) = row.scores(getattr(metrics, experiment)).values()
+    assert found.mean == pytest.approx(94) and found.high == 100
+    assert seconds.scores(metrics.generic)["seconds"].high > 100

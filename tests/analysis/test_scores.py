@@ -13,12 +13,15 @@ def scores(*means, width=1.0):
     return [{"a": Score(mean, mean - width, mean + width, 5)} for mean in means]
 
 
-def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples():
-    means = [10.0, 12.0, 17.0]
+@pytest.mark.parametrize("centre", [13, -13, 1.5])
+def test_seeds_become_their_mean_with_an_interval_for_seeds_and_samples(centre):
+    """It goes below 0 where that of a seed does."""
+    means = np.array([-3.0, -1.0, 4.0]) + centre
     found = over_seeds(scores(*means))["a"]
     _, seeds = stats.t.interval(0.95, 2, scale=stats.sem(means))
     half = np.hypot(seeds, 1.0)
-    assert (found.mean, found.low, found.high) == pytest.approx((13, 13 - half, 13 + half))
+    expected = (centre, centre - half, centre + half)
+    assert (found.mean, found.low, found.high) == pytest.approx(expected)
     assert (found.n, found.seeds) == (5, 3)
 
 

@@ -2,7 +2,7 @@
 mixed."""
 
 from tables import benchmarks
-from tests.analysis.recorder import score
+from tests.analysis.recorder import on_texts, score
 
 
 def lines(table):
@@ -39,6 +39,9 @@ def test_an_ablation_stands_below_the_papers(recorder):
         benchmarks.intervals_longbench_e(recorder.results())
     ).items()
     assert next(iter(published)) == "b"
+    assert (
+        "DPRoPE is that of t = 0. " in benchmarks.intervals_longbench_e(recorder.results()).caption
+    )
     assert published["90"] == ["31.47", "31.26", "30.44", "31.06"]
     assert measured == {"b": ["8k+"], "90": ["9.0"], "360": ["36.0"], "720": ["72.0"]}
     assert "s = 2" in title
@@ -68,3 +71,40 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
     assert bold == [("60.0", "[59.0, 61.0]"), ("51.0", "[50.0, 52.0]"), ("45.0", "[44.0, 46.0]")]
     assert ", one prompt a task, each 50.0 points" in apart  # other samples: a block of its own
     assert others == {"Method": ["512"], "PI (s = 2)": ["99.0"]}
+
+
+def test_the_title_of_perplexities_names_the_books_whose_values_stand_there(recorder):
+    """A text may be a part of a book; the book's value is one."""
+    losses = {f"{book}, part {part}": 1.0 + part for book in "AB" for part in range(3)}
+    recorder.add("perplexity", "pi", **on_texts({8192: losses}))
+    *_, measured = benchmarks.perplexity(recorder.results()).blocks
+    assert measured.title.endswith(", 6 parts of 2 texts: A; B")
+    assert measured.rows[0][1].small == "(7.39, 7.39)"
+
+
+def test_the_original_with_an_attention_factor_is_a_row_of_its_own(recorder):
+    """Also where it scores the same, and the model has no ablations."""
+    recorder.facts["ablated"] = []
+    for factor, options in ((2, {}), (4, {}), (2, {"attention_factor": 1.07})):
+        scores = {"lengths": {"8192": score(50)}, "average": score(50)}
+        recorder.add("ruler", "original", scores, options=options, factor=factor, tasks=["vt"])
+    *_, rows = lines(benchmarks.ruler(recorder.results())).values()
+    assert list(rows) == ["Method", "Original", "Original, attention × 1.07 (s = 2)"]
+
+
+def test_an_ablation_whose_values_share_no_seed_says_so(recorder):
+    for n_hat, seeds in ((28, [0]), (40, [1, 2])):
+        for seed in seeds:
+            scores = {"tasks": {"mmlu": score(n_hat)}}
+            recorder.add("open_llm", "dprope", scores, options={"n_hat": n_hat}, seed=seed)
+    table = benchmarks.n_hat_open_llm(recorder.results())
+    *_, rows = lines(table).values()
+    assert list(rows) == ["n̂", "28, one seed", "40"]
+    assert "every row has" not in table.caption and "share none" in table.caption
+
+
+def test_an_ablation_over_b_at_a_fixed_n_hat_says_which(recorder):
+    """As LLaMA2's suite measures it."""
+    for options in ({"n_hat": 28}, {"n_hat": 28, "intervals": 90}):
+        recorder.add("open_llm", "dprope", {"tasks": {"mmlu": score(1)}}, options=options)
+    assert "that of n̂ = 28. " in benchmarks.intervals_open_llm(recorder.results()).caption

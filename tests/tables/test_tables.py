@@ -63,6 +63,42 @@ def test_one_experiment_alone_makes_whole_tables_and_figures_and_a_line_names_th
         assert experiment in shown or method == "factors"
 
 
+@pytest.mark.parametrize("name", ["loss_by_position", "needles", "passkey", "ruler"])
+def test_a_row_of_fewer_seeds_than_others_says_so(recorder, name):
+    """The title has the most that a row has."""
+    for method, seeds in (("yarn", (0, 1, 2)), ("pi", (0,))):
+        for seed in seeds:
+            recorder.everything(method, seed=seed)
+    *_, block = drawn_table(name, recorder.results()).blocks
+    pi, yarn = (row[0].text for row in block.rows)
+    assert pi.endswith(", one seed") and "seed" not in yarn
+
+
+@pytest.mark.parametrize("name", ["loss_by_position", "needles", "ruler"])
+def test_rows_of_one_factor_that_trained_longer_say_so(recorder, name):
+    """Those of another factor may have other steps throughout."""
+    for method, factor, steps in (("yarn", 2, 64), ("pi", 2, 1000), ("ntk", 4, 32)):
+        recorder.everything(method, factor=factor, seed=0)
+        for record in list(recorder.records.values())[-7:]:
+            record["run"]["training"]["steps"] = steps
+    blocks = drawn_table(name, recorder.results()).blocks
+    names = {row[0].text for block in blocks for row in block.rows if "publ" not in block.title}
+    plain = {each.replace(" (s = 2)", "").replace(" (s = 4)", "") for each in names}
+    assert plain == {"YaRN, 64 steps", "PI, 1,000 steps", "NTK-aware"}
+
+
+@pytest.mark.parametrize("name", ["loss_by_position", "needles"])
+@pytest.mark.parametrize(
+    "method, factor, says", [(None, 1, "8k, read to 16,384"), ("pi", 2, "s = 2, 8k to 16k")]
+)
+def test_a_model_as_it_is_has_no_factor_and_is_read_beyond_its_length(
+    recorder, name, method, factor, says
+):
+    recorder.everything(method, factor=factor)
+    (block,) = drawn_table(name, recorder.results()).blocks
+    assert block.title.startswith(f"A Model, {says}, without training")
+
+
 @pytest.mark.parametrize("folder", ["whole", "a-quick"])
 def test_a_quick_run_is_called_a_sketch_and_has_no_interval_and_no_best(tmp_path, folder):
     recorder = Recorder(tmp_path / folder)

@@ -43,6 +43,14 @@ def test_the_least_disturbance_cannot_be_above_pis(claimed, model):
     assert rivals == [({"PI"}, CERTAIN), ({"YaRN"}, HOLDS)] * 2
 
 
+def test_a_disturbance_that_equals_pis_is_not_above_it(claimed):
+    """Every pair of this model turns so little that PI disturbs it less."""
+    claimed.facts["geometry"] = {"head_dim": 32, "base": 500000.0, "context_length": 64}
+    of_pi, *_ = claimed.statements("least_disturbance")
+    assert (of_pi.value, of_pi.verdict) == ("215.69 × 10⁻³ nat", CERTAIN)
+    assert of_pi.beside == [("PI", "215.69 × 10⁻³ nat")]
+
+
 @pytest.mark.parametrize(
     "pi, books, verdict", [(3.0, 8, HOLDS), (1.0, 8, FAILS), (2.02, 8, OPEN), (1.0, 4, None)]
 )
@@ -91,6 +99,21 @@ def test_fine_tunes_that_read_otherwise_are_compared_apart(claimed, by):
     ]
 
 
+@pytest.mark.parametrize("steps, compared", [(64, True), (1000, False)])
+def test_what_trained_longer_is_no_rival_and_no_other_value(claimed, steps, compared):
+    """Whichever of two fine-tunes a user trained anew."""
+    for method, of_method in (("yarn", steps), ("dprope", 64)):
+        trained = {"seed": 0, "training": {"steps": of_method}, "options": options(method)}
+        books = [0.1 * i for i in range(8)]
+        claimed.losses(method, books, books, **trained)
+        claimed.ruler(method, 50, **trained)
+    for n_hat, of_value in ((28, steps), (40, 64)):
+        trained = {"seed": 0, "training": {"steps": of_value}, "options": {"n_hat": n_hat}}
+        claimed.short_text("open_llm", "dprope", score(50), **trained)
+    stated = [bool(claimed.statements(key)) for key in ("less_is_better", "ruler")]
+    assert [*stated, bool(claimed.statements("n_hat_open_llm"))] == [compared] * 3
+
+
 def test_the_papers_setting_is_compared_with_rivals_and_not_with_the_formula(claimed):
     for method, setting in (("yarn", {}), ("dprope", {}), ("dprope", PAPERS)):
         claimed.losses(method, [1.0] * 8, [2.0 + 0.1 * i for i in range(8)], options=setting)
@@ -117,6 +140,7 @@ def test_every_rival_of_the_paper_is_compared_at_the_papers_setting(claimed, our
         claimed.ruler("dprope", 99, options=setting)
     gaps = claimed.statements("ruler")
     assert [each.number.mean for each in gaps] == [ours - mean for mean in rivals.values()]
+    assert {each.measured_on for each in gaps} == {"without training"}  # five prompts of one task
     assert claimed.outcome("ruler")[0] == verdict
 
 
@@ -134,6 +158,16 @@ def test_fine_tuned_records_come_before_untrained_ones_and_are_paired_by_seed(cl
     number = gap.number  # Student's: 4.303 · 0.1 / √3
     assert (number.mean, number.low, number.high) == pytest.approx((2.1, 1.852, 2.348), abs=1e-3)
     assert dict(gap.remarks)["by seed"] == "+2.00, +2.10, +2.20"
+
+
+def test_the_scores_beside_a_difference_are_of_its_seeds(claimed):
+    """The rival was trained with the first alone."""
+    claimed.ruler("pi", 10, seed=0)
+    for seed, ours in enumerate((12, 50)):
+        claimed.ruler("dprope", ours, options=PAPERS, seed=seed)
+    (gap,) = claimed.statements("ruler")
+    assert gap.number.mean == 2 and gap.measured_on == "fine-tuned, one seed"
+    assert dict(gap.beside) == {"DPRoPE (n̂ = 40)": "12.00", "PI": "10.00"}
 
 
 @pytest.mark.parametrize("rival, verdict", [(2.0, FAILS), (4.0, HOLDS)])
@@ -210,6 +244,39 @@ def test_the_real_longbench_e_is_judged_beyond_4k_beside_the_papers_own_differen
     assert too_few.paper == pytest.approx((31.07 + 29.87 - 31.52 - 30.34) / 2)
 
 
+@pytest.mark.parametrize(
+    "lengths, metric", [((8192, 16384, 32768), "16k"), ((8192, 32768), "8k"), ((32768,), None)]
+)
+def test_ruler_beyond_the_extended_length_decides_nothing(claimed, lengths, metric):
+    for method, far in (("yarn", 0), ("dprope", 90)):
+        scored = {str(length): score(50 if length <= 16384 else far) for length in lengths}
+        tasks = {length: {"vt": of} for length, of in scored.items()}
+        scores = {"lengths": scored, "average": score((50 + far) / 2), "tasks": tasks}
+        claimed.add("ruler", method, scores, options=options(method), tasks=["vt"])
+    stated = [(each.metric, each.number.mean) for each in claimed.statements("ruler")]
+    assert stated == ([(metric, 0)] if metric else [])
+
+
+@pytest.mark.parametrize(
+    "experiment, part, metric",
+    [
+        ("longbench_e", {"0-4k": score(1)}, None),
+        ("longbench_e", {"0-4k": score(1), "4-8k": score(2)}, "4-8k"),
+        ("open_llm", {"mmlu": score(1), "arc_challenge": score(2)}, None),
+    ],
+)
+def test_a_part_of_a_benchmark_is_not_what_the_claim_is_about(claimed, experiment, part, metric):
+    """LongBench-E's is beyond L, and margins on Open LLM are of its average."""
+    for method, setting in (("yarn", {}), ("dprope", PAPERS), ("dprope", {"n_hat": 28})):
+        scores = {"tasks": part}
+        if experiment == "longbench_e":
+            scores = {"buckets": part, "averages": {}, "tasks": {}}
+        claimed.add(experiment, method, scores, options=setting)
+    for key in (experiment, f"n_hat_{experiment}"):
+        metrics = [each.metric for each in claimed.statements(key)]
+        assert metrics == ([metric] if metric else [])
+
+
 # Over n̂ and b
 
 
@@ -246,6 +313,15 @@ def test_a_value_is_compared_with_the_greatest_n_hat_or_the_papers_own_b(
     if key == "n_hat_open_llm":
         first, _ = claimed.statements(key)
         assert first.region.high == pytest.approx(61.055 - 60.7575)
+
+
+@pytest.mark.parametrize("experiment", ["longbench_e", "open_llm"])
+def test_without_the_papers_own_b_nothing_is_stated_of_others(claimed, experiment):
+    """They would be compared with the b at which LongBench-E falls."""
+    for b, mean in ((90, 50), (720, 30)):
+        setting = {"intervals": b}
+        claimed.short_text(experiment, "dprope", score(mean, 0.01), options=setting)
+    assert claimed.statements(f"intervals_{experiment}") == []
 
 
 @pytest.mark.parametrize(
@@ -341,7 +417,11 @@ def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, ver
     assert within.items() == dict(keys.beside[:1]).items()
 
 
-def test_passkeys_beyond_the_extended_length_alone_state_nothing(claimed):
-    rows = [{"length": 32768, "n": 3, "low": 0, "high": 1, "mean": 1.0}]
+@pytest.mark.parametrize("lengths, keys", [((8192, 32768), None), ((8192, 12288), 2000)])
+def test_passkeys_within_l_and_beyond_the_extended_length_alone_state_nothing(
+    claimed, lengths, keys
+):
+    rows = [{"length": each, "n": 1000, "low": 0, "high": 1, "mean": 1.0} for each in lengths]
     claimed.add("passkey", "dprope", {"by_length": rows}, options=PAPERS)
-    assert claimed.statements("passkey") == []
+    stated = [(each.number.n, each.verdict) for each in claimed.statements("passkey")]
+    assert stated == ([(keys, HOLDS)] if keys else [])

@@ -24,3 +24,15 @@ def test_every_method_is_compared_with_the_best_of_what_was_learned(recorder):
     assert "still falling" not in table.caption
     recorder.records["learned/from=yarn_s=2_seed=0.json"]["scores"]["converged"] = False
     assert "still falling" in learned(recorder.results()).caption
+
+
+def test_learned_factors_are_shown_on_the_texts_on_which_they_were_scored(recorder):
+    """Also where more methods were scored on others."""
+    recorder.learned("yarn", seeds=(0,))
+    for method in ("pi", "ntk", "yarn"):
+        recorder.everything(method)
+    for record in recorder.records.values():
+        if record["run"]["method"] != "factors":
+            record["run"]["data"] = {"Another Book": "hash"}
+    (block,) = learned(recorder.results()).blocks
+    assert [row[0].text for row in block.rows] == ["Learned, from YaRN"]

@@ -1,6 +1,7 @@
 """Loss by position: differences to the rival of the same state, paired by text."""
 
 from tables.beyond.loss_by_position import loss_by_position
+from tests.analysis.claims.conftest import Claimed
 
 
 def test_parts_of_one_book_count_as_one(recorder):
@@ -31,3 +32,13 @@ def test_parts_of_one_book_count_as_one(recorder):
         "–",
     ]  # (1 + 1 + 3 + 1) / 4 and 1; 5.5 and 1
     assert [cell.text for cell in pi[2:]] == ["1.750", "3.750", "+0.500", "+0.500", "+0.000"]
+
+
+def test_the_title_says_of_all_rows_how_they_were_fine_tuned(tmp_path):
+    recorder = Claimed(tmp_path)
+    for method, steps in (("pi", 64), ("yarn", 1000)):
+        training = {"steps": steps, "length": 16384}
+        recorder.losses(method, [1.0], [2.0], seed=0, training=training)
+    (block,) = loss_by_position(recorder.results()).blocks
+    read = "steps on sequences of 16,384 tokens"
+    assert f"(64 {read} or 1000 {read})" in block.title

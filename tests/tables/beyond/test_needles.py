@@ -34,3 +34,18 @@ def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds, withou
     beside = {row[0].text: row[-1].text.split()[0] for row in block.rows}
     known = "+0.250" if "second" in rounds else "–"
     assert beside == {"YaRN": "–", "DPRoPE (t = 0)": known}
+
+
+@pytest.mark.parametrize("settings, known", [("b", "+0.250"), ("another", "–")])
+def test_the_loss_beside_keys_is_to_the_yarn_of_the_keys(tmp_path, settings, known):
+    """A user may have trained it anew since, and scored by loss alone."""
+    recorder = Claimed(tmp_path)
+    trained = {"yarn": SECOND | {"settings": settings}, "pi": SECOND}
+    for method, more in (("yarn", 0), ("pi", 0.25)):
+        books = [more + 0.1 * i for i in range(8)]
+        recorder.losses(method, books, books, seed=0, training=trained[method])
+        recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=SECOND, dtype="float32")
+    table = needles(recorder.results())
+    (block,) = table.blocks
+    assert [row[-1].text for row in block.rows] == [known, "–"]
+    assert "other books" not in table.caption  # both are of the same
