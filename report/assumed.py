@@ -59,6 +59,11 @@ def smollm2(view: View) -> Assumptions:
     beyond = {place for place in found if place[0] > context}
     yield "The unextended model misses a key within L", missed - beyond == {(8192, 0.0)}
     yield "It finds none beyond L", beyond <= missed
+    ours, rivals = (view.passkeys_by_place(name, trained=True) for name in (PAPERS, RIVAL))
+    yield "are found together or missed together", {*ours.values(), *rivals.values()} == {0, 1}
+    eight, five = ({place for place in of if of[place]} for of in (ours, rivals))
+    counted = (len(ours), len(eight), len(five)) == (10, 8, 5)
+    yield "so these are ten places", counted and five < eight
     last = [share for (_, depth), share in view.passkeys_by_place(RIVAL).items() if depth == 1.0]
     yield "YaRN misses, at every length, the key right before the question", not any(last)
 

@@ -198,9 +198,9 @@ class View:
         counts = [by_length[length][:2] for length in lengths or (metrics.ALL,)]
         return "{} of {}".format(*map(sum, zip(*counts)))
 
-    def passkeys_by_place(self, name: str) -> dict[tuple[int, float], float]:
-        """Passkeys found without training, 0…1, by length in tokens and depth."""
-        rows = self.row("passkey", name).first.scores["by_depth"]
+    def passkeys_by_place(self, name: str, trained: bool = False) -> dict[tuple[int, float], float]:
+        """Passkeys found, 0…1, by length in tokens and depth; of a fine-tune, of one seed."""
+        rows = self.row("passkey", name, trained).first.scores["by_depth"]
         return {(row["length"], row["depth"]): row["mean"] for row in rows}
 
     @offered

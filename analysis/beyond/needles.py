@@ -28,6 +28,8 @@ GUESS = ranking.GUESS
 NATS = "nats"
 FOUND = "found"
 
+Place = str | int  # one of PLACES, or the number of a key among those of a text
+
 
 def measured_factors(results: Results) -> list[float]:
     """The scaling factors of the records."""
@@ -89,14 +91,29 @@ def _beyond(run: Record) -> np.ndarray:
     return _of_keys(run, run, "distance") > (edge or np.inf)
 
 
+def nearest_beyond(run: Record) -> list[int]:
+    """The numbers of the keys that lie beyond L in every text, the nearest first."""
+    beyond = np.flatnonzero(_beyond(run).all(axis=0))
+    nearest = np.argsort(distances(run)[beyond])
+    return beyond[nearest].tolist()
+
+
+def _chosen(run: Record, where: Place) -> np.ndarray:
+    """Whether each key is of that place, [texts, keys]."""
+    beyond = _beyond(run)
+    if isinstance(where, int):
+        return np.broadcast_to(np.arange(beyond.shape[1]) == where, beyond.shape)
+    return beyond == (where == BEYOND)
+
+
 @functools.cache
-def by_text(*runs: Record, where: str = BEYOND, what: str = NATS) -> np.ndarray:
-    """The mean over the keys of each book in one of PLACES, [records, books], in the order of the
-    books' titles."""
+def by_text(*runs: Record, where: Place = BEYOND, what: str = NATS) -> np.ndarray:
+    """The mean over the keys of each book in a place, [records, books], in the order of the books'
+    titles."""
     if where == CHANGE:
         beyond, within = (by_text(*runs, where=each, what=what) for each in (BEYOND, WITHIN))
         return beyond - within
-    chosen = _beyond(runs[0]) == (where == BEYOND)
+    chosen = _chosen(runs[0], where)
     values = np.stack([_of_keys(runs[0], run, what) for run in runs])
     books = np.array(texts(runs[0]))
     return np.stack(
@@ -136,17 +153,18 @@ def level(row: Row, where: str = BEYOND) -> Score | None:
     return over_seeds([places(run) for run in row.runs]).get(where)
 
 
-def gap(row: Row, reference: Row, where: str = BEYOND) -> Score | None:
-    """:func:`level` minus the reference's, see :func:`analysis.beyond.books.difference`."""
-    if where not in sides(row.first):
+def gap(row: Row, reference: Row, where: Place = BEYOND) -> Score | None:
+    """Nats a key in a place minus the reference's, see :func:`analysis.beyond.books.difference`;
+    None where there are no keys."""
+    if where in PLACES and where not in sides(row.first):
         return None
     row, reference, shared = matched(row, reference)
     nats = by_text(*row.runs, *reference.runs, where=where)
     return difference(row, nats, shared)
 
 
-def found(row: Row, where: str) -> tuple[int, int]:
+def found(row: Row, where: Place) -> tuple[int, int]:
     """How many keys are found in a place, and of how many; added up over seeds."""
-    chosen = _beyond(row.first) == (where == BEYOND)
+    chosen = _chosen(row.first, where)
     of_runs = [_of_keys(row.first, run, FOUND)[chosen] for run in row.runs]
     return int(sum(each.sum() for each in of_runs)), sum(map(len, of_runs))

@@ -69,8 +69,8 @@ class OnBooks:
         """What a row costs."""
         return self._by.level(self.row(name), where)
 
-    def gap(self, name: str, than: str = BASELINE, where: str = BEYOND_L) -> Score:
-        """What a row costs minus another, paired by book."""
+    def gap(self, name: str, than: str = BASELINE, where: needles.Place = BEYOND_L) -> Score:
+        """What a row costs minus another, paired by book; of keys also at one of them."""
         return self._by.gap(self.row(name), self.row(than), where)
 
     def change(self, before: OnBooks, name: str, where: str = BEYOND_L) -> Score:

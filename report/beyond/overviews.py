@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.beyond import decision, training
+from analysis.beyond import decision, needles, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
 from analysis.settings import BASELINE
@@ -92,6 +92,25 @@ def key_outcomes(view: View, rows: Sequence[tuple[str, str, str, str, str]]) -> 
         differences = _differences(books, Compared(words, ours, other), KEY_DIGITS)
         lines.append((words, *differences, f"**{outcome}**"))
     return table(("compared", *PLACES, "outcome"), lines)
+
+
+@offered
+def keys_by_distance(view: View, columns: Sequence[tuple[str, str, str, bool]]) -> str:
+    """Differences of nats a key at each distance beyond L, the nearest first.
+
+    Args:
+        columns: of each its head, the two settings, and whether they are those of the second round
+            of fine-tunes or untrained.
+    """
+    run = of.keys(view).row(BASELINE).first
+    rows = []
+    for number_of_key in needles.nearest_beyond(run):
+        cells = [f"{needles.distances(run)[number_of_key] / 1024:.1f}k"]
+        for _, ours, other, fine_tuned in columns:
+            books = of.second_round(view, of_keys=True) if fine_tuned else of.keys(view)
+            cells.append(shown(books.gap(ours, other, number_of_key), KEY_DIGITS, True))
+        rows.append(cells)
+    return table(("before the question", *(head for head, *_ in columns)), rows)
 
 
 @offered

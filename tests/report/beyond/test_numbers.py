@@ -4,6 +4,7 @@ decide."""
 import re
 
 import pytest
+from scipy import stats
 
 from analysis.beyond import decision
 from analysis.scores import Score
@@ -112,6 +113,36 @@ def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
     if names:
         outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
         assert shown[3] == f"**{outcome}**"
+
+
+def test_keys_by_distance():
+    """n̂ = 40 minus YaRN at each key beyond L: untrained, with YaRN's attention factor, and after
+    training. By Bonferroni over the last two, YaRN is ahead at three keys and then DPRoPE at
+    three."""
+
+    def by_key(name, what):
+        frame = keys_in("smollm2", f"{name}_books=20")
+        frame["key"] = frame.groupby("book")["distance"].rank().astype(int)
+        return frame[frame["beyond"]].pivot(index="book", columns="key", values=what)
+
+    pairs = [
+        (PAPERS, "yarn_s=2"),
+        (WARM_PAPERS, "yarn_s=2"),
+        (f"{PAPERS}_seed=1", "yarn_s=2_seed=1"),
+    ]
+    gaps = [by_key(ours, "nats") - by_key(other, "nats") for ours, other in pairs]
+    distances = by_key("yarn_s=2", "distance").mean() / 1024
+    section = PAGE.partition("### By distance\n")[2]
+    rows = re.findall(r"^\| (1?\d\.\dk) +\|(.*)\|$", section, re.MULTILINE)
+    assert len(rows) == 8
+    for (distance, cells_of), key in zip(rows, gaps[0].columns, strict=True):
+        assert float(distance[:-1]) == pytest.approx(distances[key], abs=0.051)
+        for cell, gap in zip(cells_of.split("|"), gaps, strict=True):
+            assert numbers(cell) == pytest.approx(student(gap[key]), abs=0.0051)
+    for gap in gaps[1:]:
+        tests = [stats.ttest_1samp(gap[key], 0) for key in gap]
+        assert [test.statistic > 0 for test in tests[:6]] == [True] * 3 + [False] * 3
+        assert max(test.pvalue for test in tests[:6]) < 0.05 / 16
 
 
 def test_what_half_precision_changes_of_keys():
