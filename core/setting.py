@@ -102,7 +102,9 @@ class Setting:
         title = method.title if method else self.method
         name = title + (f" ({', '.join(shown)})" if shown else "")
         if (factor := self.option("attention_factor")) is not None:
-            name += f", attention × {factor:.2f}"
+            short = f"{factor:.2f}"
+            exact = short if float(short) == factor else f"{factor:g}"  # two factors, two names
+            name += f", attention × {exact}"
         return f"{name}, last {tokens(self.last)}" if self.last else name
 
     @property

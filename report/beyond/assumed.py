@@ -17,9 +17,9 @@ RULE = "LongRoPE2's rule"
 COVERED = "YaRN without blend"
 SIGNIFICANT = "DPRoPE, significant"
 BARE = "YaRN, attention × 1.00"
-WARM = "DPRoPE (n̂ = 40), attention × 1.07"
+WARM = "DPRoPE (n̂ = 40), attention × 1.0693"
 LAST = "original, last 8k"
-WARM_LAST = "original, attention × 1.07, last 8k"
+WARM_LAST = "original, attention × 1.0693, last 8k"
 EXTENDED = (RIVAL, "NTK-aware", ZERO, PAPERS, COVERING, SIGNIFICANT)
 
 

@@ -97,6 +97,13 @@ def test_every_registered_method_has_a_name_of_its_own():
     assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)
 
 
+def test_two_attention_factors_have_two_names():
+    names = [
+        Setting("yarn", (("attention_factor", factor),), 2).name for factor in (1.07, 1.0693, 1.0)
+    ]
+    assert names == ["YaRN, attention × 1.07", "YaRN, attention × 1.0693", "YaRN, attention × 1.00"]
+
+
 @pytest.mark.parametrize("moved", [0, 1e-9, 1e-3])
 def test_a_record_of_another_formula_than_the_method_has_now_is_refused(recorder, moved):
     """Rounding on another machine is none."""
