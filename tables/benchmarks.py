@@ -10,7 +10,7 @@ from analysis import metrics, published
 from analysis.comparison import Comparison, Metrics, Row, ablations, comparisons, in_comparison
 from analysis.metrics import passkeys_by_length
 from analysis.results import Record, Results
-from analysis.scores import Score, book_of, interval
+from analysis.scores import Score, book_of, counted, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
 from tables.kit.table import Block, Cell, Table, score_block, sentence_case, titles
@@ -36,12 +36,15 @@ def longbench_e(results: Results) -> Table:
         "A miniature is generated and cannot be compared with the benchmark. Best in bold."
     )
 
-    def tasks(record: Record) -> str:
-        """The tasks, where they are not all 13."""
+    def which(record: Record) -> str:
+        """The tasks, where they are not all 13; and how many samples, which may be the first few of
+        each."""
         names = list(record.scores.get("tasks", ()))
-        return f", {', '.join(names)} only" if 0 < len(names) < 13 else ""
+        tasks = f", {', '.join(names)} only" if 0 < len(names) < 13 else ""
+        samples = record.run.get("data", {}).get("samples")
+        return tasks + (f", {counted(samples, 'sample')}" if samples else "")
 
-    return benchmark(results, "longbench_e", caption, "Table 1", tasks)
+    return benchmark(results, "longbench_e", caption, "Table 1", which)
 
 
 def open_llm(results: Results) -> Table:
@@ -167,7 +170,7 @@ def passkey(results: Results) -> Table:
             (Cell(sentence_case(label)), *(_passkeys(*of[column]) for column in columns))
             for label, of in counts
         ]
-        title = f"{results.title}, measured {rows.rows[0].state}{apart}"
+        title = _title(results, rows.rows) + apart
         blocks.append(Block(title, ("Method", *columns), lines))
     return Table("passkey", caption, blocks, "Figure 4")
 
@@ -257,7 +260,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
             (with_training(str(value), row, rows), row.scores(of)) for value, row in varied.items()
         ]
         blocks.append(score_block(title, scored, symbol))
-    counted = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
+    varied_number = {"n_hat": "interpolated dimensions n̂", "intervals": "intervals b"}[option]
     benchmarks = {"longbench_e": "LongBench-E", "open_llm": "the Open LLM benchmarks"}[experiment]
     rows = [row for varied in measured for row in varied.values()]
     n_hats = dict.fromkeys(row.setting.option("n_hat") for row in rows)
@@ -271,7 +274,7 @@ def _ablation(results: Results, experiment: str, option: str, paper: str) -> Tab
         else "and the fine-tuned ones all their seeds, of which they share none"
     )
     caption = (
-        f"Influence of the number of {counted} on {benchmarks}. Measured rows have 95 % "
+        f"Influence of the number of {varied_number} on {benchmarks}. Measured rows have 95 % "
         f"intervals, {of_seeds}. {which}The best is bold."
     )
     return Table(name, caption, blocks, paper)
@@ -294,9 +297,16 @@ def published_blocks(
 
 def _title(results: Results, rows: Sequence[Row]) -> str:
     """Of a block: the model, the samples where they were generated in the place of a benchmark's,
-    the training."""
+    the training, and the precision."""
     benchmark = f"{rows[0].first.benchmark}, " if rows[0].first.benchmark else ""
-    return f"{results.title}, {benchmark}measured {rows[0].state}{seeds(rows)}"
+    trained = f"{rows[0].state}{seeds(rows)}"
+    return f"{results.title}, {benchmark}measured {trained}{precision(rows[0].first)}"
+
+
+def precision(record: Record) -> str:
+    """The dtype of a block's models where it is not float32, for its title."""
+    dtype = record.run.get("dtype", "float32")
+    return "" if dtype == "float32" else f", in {dtype}"
 
 
 def seeds(rows: Iterable[Row]) -> str:

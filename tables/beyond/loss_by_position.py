@@ -9,7 +9,7 @@ from analysis.scores import Score, Scores
 from analysis.settings import BASELINE, lengths
 from core import rope
 from core.setting import tokens
-from tables.benchmarks import OVER_TEXTS, seeds, with_training
+from tables.benchmarks import OVER_TEXTS, precision, seeds, with_training
 from tables.kit.table import Block, Table, score_block, titles
 
 DISTURBANCE = "disturbance"
@@ -57,7 +57,8 @@ def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
     count = first.run["length"] * len(first.scores["blocks"])
     texts = f"{titles(losses.texts(first))} ({count:,} tokens)"
-    return f"{results.title}, {extension(results, first)}, {state(compared)}, {texts}"
+    how = f"{state(compared)}{precision(first)}"
+    return f"{results.title}, {extension(results, first)}, {how}, {texts}"
 
 
 def extension(results: Results, first: Record) -> str:

@@ -10,7 +10,7 @@ from analysis.settings import BASELINE
 from core import rope
 from tables.benchmarks import OVER_TEXTS, with_training
 from tables.beyond.loss_by_position import extension, state
-from tables.kit.table import Block, Cell, Table, score_cell, sentence_case, titles
+from tables.kit.table import NONE, Block, Cell, Table, score_cell, sentence_case, titles
 
 SIDES = WITHIN, BEYOND
 COLUMNS = (
@@ -22,10 +22,10 @@ CAPTION = (
     "own sentence after one reading. Nats are −log of the probability of the right digits, the "
     "mean over keys: less is better, and a blind guess costs 11.4. A key lies beyond L if it "
     "begins more than L tokens before the question. Found are those whose digits are each the "
-    f"likeliest. Δ is the difference to {BASELINE}, paired by book, untrained methods to untrained "
-    f"{BASELINE} and fine-tuned ones to fine-tuned. “Last” reads the last L tokens alone, and can "
-    "only guess what lies further back. Losses, in nats a token, are those of the table of losses "
-    f"by position, whose books may be others. {OVER_TEXTS}"
+    f"likeliest, in all seeds together. Δ is the difference to {BASELINE}, paired by book, "
+    f"untrained methods to untrained {BASELINE} and fine-tuned ones to fine-tuned. “Last” reads "
+    "the last L tokens alone, and can only guess what lies further back. Losses, in nats a token, "
+    f"are those of the table of losses by position, whose books may be others. {OVER_TEXTS}"
 )
 
 
@@ -53,7 +53,7 @@ def _block(results: Results, compared: Comparison) -> Block:
         has_gap = baseline not in (None, row)
         nats = [score_cell(keys.level(row, where), 2, best=least.get(where)) for where in SIDES]
         gaps = [keys.gap(row, baseline, where) if has_gap else None for where in SIDES]
-        found = ["{} of {}".format(*keys.found(row, where)) for where in SIDES]
+        found = [_found(row, where) for where in SIDES]
         losses = [loss_beside(results, row, baseline, where) for where in SIDES]
         name = with_training(row.setting.name, row, compared.rows)
         lines.append(
@@ -66,6 +66,12 @@ def _block(results: Results, compared: Comparison) -> Block:
             )
         )
     return Block(_title(results, compared), COLUMNS, tuple(lines))
+
+
+def _found(row: Row, where: str) -> str:
+    """How many keys of how many, of all seeds; a dash where there are none."""
+    found, asked = keys.found(row, where)
+    return f"{found} of {asked}" if asked else NONE
 
 
 def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) -> Score | None:

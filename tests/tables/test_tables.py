@@ -127,3 +127,30 @@ def test_committed_tables_are_what_the_records_give():
         assert file.read_text() == latex.render(table)
     paper = {table.paper for table in tables.values()}
     assert {f"Table {number}" for number in range(1, 11)} <= paper
+
+
+@pytest.mark.parametrize("experiment", ["passkey", "ruler", "loss_by_position"])
+def test_a_title_names_a_precision_that_is_not_float32(recorder, experiment):
+    of_both = {}
+    for dtype in ("float32", "bfloat16"):
+        recorder.records = {}
+        recorder.everything("yarn")
+        for file, record in recorder.records.items():
+            record["run"]["dtype"] = dtype
+            record["comparable"] = [*record["comparable"], "dtype"]
+            of_both[file.replace(".json", f"-{dtype}.json")] = record
+    recorder.records = of_both
+    blocks = drawn_table(experiment, recorder.results()).blocks
+    measured = [block.title for block in blocks if "A Model" in block.title]
+    assert sorted(", in bfloat16" in title for title in measured) == [False, True]
+
+
+def test_keys_that_nobody_asked_for_are_no_share(recorder):
+    """Of a record with keys within L alone."""
+    key = {"place": 0, "distance": 9, "nats": 1.0, "found": True}
+    scores = {"keys": {"A Book": [key, key]}, "ranges": [{"start": 0, "nats": 1.0}]}
+    recorder.add("needles", "yarn", scores, data={"A Book": "hash"}, keys=2, dtype="float32")
+    (block,) = drawn_table("needles", recorder.results()).blocks
+    (row,) = block.rows
+    found = [cell.text for head, cell in zip(block.header, row) if head.startswith("found")]
+    assert found == ["2 of 2", "–"]
