@@ -134,10 +134,30 @@ def gap(row: Row, reference: Row, where: str = BEYOND) -> Score:
 
 def gaps_by_position(row: Row, reference: Row) -> list[Score]:
     """The loss minus the reference's in each bucket of positions, see :func:`gap`."""
+    return _gaps(row, reference, row.first.scores["buckets"])
+
+
+def gaps_by_range(row: Row, reference: Row) -> Scores:
+    """The same within L and in the two halves of the range beyond it."""
+    parts = row.first.scores["ranges"]
+    names = [span(part["start"], part["end"]) for part in parts]
+    return dict(zip(names, _gaps(row, reference, parts)))
+
+
+def _gaps(row: Row, reference: Row, positions: list[dict]) -> list[Score]:
     row, reference, shared = matched(row, reference)
     losses = by_text(*row.runs, *reference.runs)
-    of_buckets = [_mean_between(row.first, losses, at) for at in row.first.scores["buckets"]]
-    return [difference(row, means, shared) for means in of_buckets]
+    means = (_mean_between(row.first, losses, part) for part in positions)
+    return [difference(row, each, shared) for each in means]
+
+
+def slope(row: Row, reference: Row) -> Score:
+    """How much the loss minus the reference's changes from the beginning of a text to its end: the
+    least-squares line over positions, see :func:`gap`."""
+    row, reference, shared = matched(row, reference)
+    losses = by_text(*row.runs, *reference.runs)
+    places = np.linspace(-0.5, 0.5, 2 * losses.shape[2] + 1)[1::2]  # middles of the blocks
+    return difference(row, losses @ places / (places @ places), shared)
 
 
 def _side(run: Record, losses: np.ndarray, where: str) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import functools
 
-from analysis.beyond import decision, needles, training
+from analysis.beyond import decision, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND, CHANGE, WITHIN
 from analysis.differences import ABOVE, LEVEL
 from analysis.scores import Score
@@ -265,6 +265,12 @@ def _fine_tuned(view: View) -> Assumptions:
     shown = training.still_closing(by_step)
     yield "that n̂ = 40 is still closing on YaRN. That follows in part", not shown
     yield "with the books' levels taken out it is", slope.mean + 2 * slope.error < 0
+    rounds = of.first_round(view), of.second_round(view)
+    pairs = [(books.row(PAPERS), books.row(RIVAL)) for books in rounds]
+    leads = [[gap.mean for gap in loss_by_position.gaps_by_range(*pair).values()] for pair in pairs]
+    shrinks = [less(loss_by_position.slope(*pair)) for pair in pairs]
+    yield "by loss YaRN's lead is largest within L", shrinks[0] and leads[0][0] == max(leads[0])
+    yield "The second round repeats", shrinks[1] and leads[1][0] == max(leads[1])
     for words in (decision.BETTER, decision.WORSE, decision.SLIGHTLY_WORSE):
         yield f"| {words} |", True
     yield f"| {decision.IMMATERIAL} | | any other | {decision.UNDECIDED} |", True

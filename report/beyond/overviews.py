@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.beyond import decision, needles, training
+from analysis.beyond import decision, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND, PLACES, WITHIN
 from analysis.scores import number
 from analysis.settings import BASELINE
@@ -140,6 +140,20 @@ def arms(view: View, names: Sequence[str]) -> str:
         changed = (of.by_training(view, name, where) for where in SIDES)
         rows.append((name, *differences, *(shown(each, LOSS_DIGITS, True) for each in changed)))
     return table(("method", *PLACES, "training changed within L", "and beyond"), rows)
+
+
+@offered
+def by_position(view: View, name: str) -> str:
+    """Loss of a fine-tune minus YaRN's along the text, by round."""
+    rounds = {"first round": of.first_round(view), "second round": of.second_round(view)}
+    pairs = [(books.row(name), books.row(BASELINE)) for books in rounds.values()]
+    by_round = [loss_by_position.gaps_by_range(*pair) for pair in pairs]
+    digits = LOSS_DIGITS + 1
+    rows = [
+        (where, *(shown(gaps[where], digits, True) for gaps in by_round)) for where in by_round[0]
+    ]
+    slopes = (shown(loss_by_position.slope(*pair), digits, True) for pair in pairs)
+    return table(("position", *rounds), [*rows, ("from beginning to end", *slopes)])
 
 
 @offered

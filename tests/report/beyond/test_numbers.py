@@ -3,6 +3,8 @@ decide."""
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -28,6 +30,12 @@ PAGE = (RESULTS / "smollm2/beyond/README.md").read_text()
 SECOND_ROUND = PAGE.partition("### The second round\n")[2].partition("\n## ")[0]
 BARE_YARN = "yarn_attention-factor=1.0_s=2"
 PAIRS = ("DPRoPE's pairs", "YaRN's pairs")
+
+
+def blocks_of(name):
+    """The losses of SmolLM2's record on 20 books: a column for each."""
+    file = f"smollm2/beyond/loss_by_position/{name}_books=20.json"
+    return pd.DataFrame(read(file)["scores"]["blocks"])
 
 
 def cells(heading, row):
@@ -113,6 +121,24 @@ def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
     if names:
         outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
         assert shown[3] == f"**{outcome}**"
+
+
+def test_losses_by_position_of_both_rounds():
+    """n̂ = 40 minus YaRN in three parts of the text, and the slope of each book by least squares."""
+    for seed, column in ((0, 0), (1, 1)):
+        ours, other = (blocks_of(f"{name}_seed={seed}") for name in (PAPERS, "yarn_s=2"))
+        gaps = (ours - other).to_numpy()  # [blocks, books]
+        part = len(gaps) // 4
+        parts = {"0–8k": gaps[: 2 * part], "8–12k": gaps[2 * part : 3 * part]}
+        parts["12–16k"] = gaps[3 * part :]
+        expected = {name: of.mean(axis=0) for name, of in parts.items()}
+        place = np.arange(len(gaps)) / len(gaps)
+        expected["from beginning to end"] = np.array(
+            [stats.linregress(place, of_book).slope for of_book in gaps.T]
+        )
+        for name, values in expected.items():
+            cell = cells("Fine-tuned at L'", name)[column]
+            assert numbers(cell) == pytest.approx(student(values), abs=0.000051)
 
 
 def test_keys_by_distance():
