@@ -97,12 +97,12 @@ SMOLLM2: Differences = (
     ("but their cost rises more beyond it", of.keys, WARM, RIVAL, more, CHANGE),
     ("costs more than n̂ = 40 within L", of.keys, ZERO, PAPERS, more, WITHIN),
     ("within L and beyond it, and beyond", of.keys, ZERO, PAPERS, retrieves_worse),
-    ("it lowers the nats of the model", of.keys, WARM_LAST, LAST, less, WITHIN),
+    ("within L it lowers the nats of the model", of.keys, WARM_LAST, LAST, less, WITHIN),
     # fine_tuned.md
     ("Outcome by the rule below, by loss", of.first_round, PAPERS, RIVAL, slightly_worse),
     ("not best after training either. Before training", of.first_round, ZERO, PAPERS, more),
     ("The rules give, by loss", of.second_round, PAPERS, RIVAL, slightly_worse),
-    ("two fine-tunes on different texts agree", of.first_round, PAPERS, RIVAL, slightly_worse),
+    ("fine-tunes on different texts agree", of.first_round, PAPERS, RIVAL, slightly_worse),
 )
 TINY: Differences = (
     ("though its loss is far higher", of.losses, RULE, RIVAL, more),
@@ -219,14 +219,14 @@ def smollm2(view: View) -> Assumptions:
         name: [length for length in lengths if view.passkeys_by_place(name)[length, 1.0]]
         for name in (RIVAL, BARE)
     }
-    yield "At every length YaRN misses the key right before the question", not last[RIVAL]
+    yield "At every length YaRN misses the passkey right before the question", not last[RIVAL]
     yield "it finds that key at 4k and at 12k", last[BARE] == [4096, 12288]
 
     yield f"| {decision.SLIGHT} |", True
     yield f"| {decision.NO_MATTER} | | any other | {decision.UNDECIDED} |", True
     yield "By loss, extending does not pay here", _does_not_pay(view)
     yield "Up to 11k before the question YaRN retrieves better", _by_distance(view)
-    yield "Farther back than 14k neither costs less", _guessed(view)
+    yield "Farther back than 14k neither does better", _guessed(view)
     yield "The mean over keys hides", _by_distance(view)
     yield "and beyond it more than a guess", of.keys(view).level(ZERO).mean > needles.GUESS
     yield from _fine_tuned(view)
@@ -264,7 +264,7 @@ def _fine_tuned(view: View) -> Assumptions:
     slope = training.slope(by_step, order, first=16)
     shown = training.still_closing(by_step)
     yield "that n̂ = 40 is still closing on YaRN. That follows in part", not shown
-    yield "with the books' levels taken out it is", slope.mean + 2 * slope.error < 0
+    yield "With the books' levels taken out it is closing", slope.mean + 2 * slope.error < 0
     rounds = of.first_round(view), of.second_round(view)
     pairs = [(books.row(PAPERS), books.row(RIVAL)) for books in rounds]
     leads = [[gap.mean for gap in loss_by_position.gaps_by_range(*pair).values()] for pair in pairs]
@@ -287,7 +287,7 @@ def _fine_tuned(view: View) -> Assumptions:
     yield "What YaRN gains in loss it does not gain in retrieval", lowered and raised
     yield "left what a key costs n̂ = 40 as it was", no_matter(changes(PAPERS))
     raised_less = more(changes(PAPERS, WITHIN)) and less(by_keys.gap(PAPERS, where=WITHIN))
-    yield "within L it raised that by less than YaRN's", raised_less
+    yield "Within L it raised that by less than YaRN's", raised_less
     yield "takes the arm without scaling", "original" not in by_keys.names
 
 
@@ -315,8 +315,8 @@ def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
     tuned = of.second_round(view, of_keys=True)
-    yield "By keys the second leaves no difference", no_matter(tuned.gap(PAPERS))
-    yield "These means hide that YaRN retrieves better", _by_distance(view)
+    yield "By keys the second run leaves no difference", no_matter(tuned.gap(PAPERS))
+    yield "This mean hides that YaRN retrieves better", _by_distance(view)
     yield "By loss alone, extending does not pay here", _does_not_pay(view)
     yield "LongRoPE2's rule is best on SmolLM2 by loss", _least(of.sample(view), RULE)
     worse = more(of.loss(views["tiny"], RULE))
