@@ -127,7 +127,7 @@ def tiny(view: View) -> Assumptions:
     yield "At 4k DPRoPE without training has less perplexity than the original", not any(beyond)
     rises = perplexity(RIVAL, "2k") < perplexity(RIVAL, "2k", trained=True)
     yield "At s = 2 it is partly damage, probably as the three books are unlike", rises
-    yield "At s = 2 it is partly damage ([below]", rises
+    yield "At s = 2 fine-tuning is partly damage ([below]", rises
     yield (
         "At 2k it then has more perplexity than the unextended model",
         perplexity("CLEX", "2k", trained=True) > original[1],
