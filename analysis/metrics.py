@@ -104,10 +104,12 @@ def passkey(record: Record) -> Scores:
 
 
 def passkeys_within(record: Record, longest: float = math.inf) -> Score:
-    """The per cent of passkeys found in texts of at most `longest` tokens."""
-    lines = [line for line in record.scores["by_length"] if line["length"] <= longest]
-    found, asked = _keys(lines)
-    return Score.of(accuracy_interval(np.arange(asked) < found), 100).within_100()
+    """The per cent of passkeys found in texts of at most `longest` tokens, with an interval over
+    places, a length and a depth each: those of one place are mostly all found or none."""
+    places = [place for place in record.scores["by_depth"] if place["length"] <= longest]
+    share = accuracy_interval(np.array([place["mean"] for place in places]))
+    _, asked = _keys(places)
+    return Score.of(share | {"n": asked}, 100).within_100()
 
 
 def _keys(lines: list[dict]) -> tuple[int, int]:

@@ -138,22 +138,27 @@ class Passkey(Generation):
         return {"score": score(prediction, sample["answer"]), "tokens": sample["tokens"]}
 
     def summary(self, values: dict[str, dict]) -> dict:
-        """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens."""
+        """Accuracy by length, and by length and depth, with intervals; prompt lengths in tokens.
+
+        The prompts of one length and depth differ in the key's digits alone, and are mostly all
+        answered or none. So the interval of a length is over its depths.
+        """
         cells = defaultdict(list)
-        lengths = defaultdict(list)
+        longest = defaultdict(int)
         for key, value in values.items():
             length, depth, _ = key.split("/")
             cells[int(length), float(depth)].append(value["score"])
-            lengths[int(length)].append(value)
-        by_length = [
-            {"length": length, "tokens": max(value["tokens"] for value in of_length)}
-            | accuracy_interval([value["score"] for value in of_length])
-            for length, of_length in lengths.items()
-        ]
+            longest[int(length)] = max(longest[int(length)], value["tokens"])
         by_depth = [
             {"length": length, "depth": depth} | accuracy_interval(scores)
             for (length, depth), scores in cells.items()
         ]
+        by_length = []
+        for length, prompt in longest.items():
+            places = [cell for cell in by_depth if cell["length"] == length]
+            asked = sum(place["n"] for place in places)
+            share = accuracy_interval([place["mean"] for place in places]) | {"n": asked}
+            by_length.append({"length": length, "tokens": prompt} | share)
         return {"by_length": by_length, "by_depth": by_depth}
 
     def rows(self, scores: dict) -> list[tuple[str, ...]]:

@@ -157,9 +157,9 @@ def passkey(results: Results) -> Table:
     """
     caption = (
         "Passkeys found, out of those asked for, by the length of the text in tokens. Counts add "
-        "up all training seeds, which get the same prompts. So the 95 % interval of the share in "
-        "brackets (per cent) counts each prompt once (Wilson's) and adds the spread of the seeds "
-        "(Student's)."
+        "up all training seeds, which get the same prompts. Keys at one depth are mostly all found "
+        "or none, so the 95 % interval of the share in brackets (per cent) counts each length and "
+        "depth once (Wilson's), and adds the spread of the seeds (Student's)."
     )
     blocks = []
     for apart, rows in main_comparisons(results, "passkey"):

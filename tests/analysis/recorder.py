@@ -43,6 +43,21 @@ def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
     } | more
 
 
+def of_passkeys(rows: list[dict]) -> dict:
+    """The scores of experiments.passkey by length, each prompt at a depth of its own."""
+    by_depth = [
+        {
+            "length": row["length"],
+            "depth": number,
+            "mean": float(number < round(row["mean"] * row["n"])),
+        }
+        | {"low": 0, "high": 1, "n": 1}
+        for row in rows
+        for number in range(row["n"])
+    ]
+    return {"by_length": rows, "by_depth": by_depth}
+
+
 # What a record must say, of an experiment whose scores are not the point.
 NOTHING = {
     "passkey": {"by_length": [], "by_depth": []},

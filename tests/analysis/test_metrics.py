@@ -7,7 +7,7 @@ from scipy import stats
 from analysis import metrics
 from analysis.comparison import compared
 from analysis.metrics import passkeys_by_length
-from tests.analysis.recorder import score
+from tests.analysis.recorder import of_passkeys, score
 
 
 def test_perplexity_is_that_of_the_mean_loss_over_texts(recorder):
@@ -61,12 +61,26 @@ def test_of_an_experiment_of_ones_own_what_has_a_mean_and_an_interval_is_a_score
     assert list(metrics.generic(record)) == ["found"]
 
 
+def test_passkeys_of_one_depth_count_as_one(recorder):
+    """Ten keys at each of two depths are all found or none."""
+    cells = [
+        {"length": 4096, "depth": depth, "mean": mean, "low": 0, "high": 1, "n": 10}
+        for depth, mean in ((0.0, 1.0), (1.0, 0.0))
+    ]
+    recorder.add("passkey", "pi", {"by_length": [], "by_depth": cells})
+    (record,) = recorder.results().records("passkey")
+    share = metrics.passkeys_within(record)
+    wilson = stats.binomtest(1, 2).proportion_ci(method="wilson")
+    assert (share.mean, share.n) == (50, 20)
+    assert [share.low, share.high] == pytest.approx([100 * wilson.low, 100 * wilson.high])
+
+
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
         rows = []
         for length, mean in zip((4096, 16384), means):
             rows.append({"length": length, "n": 4, "mean": mean, "low": 0, "high": 1})
-        recorder.add("passkey", "pi", {"by_length": rows}, seed=seed)
+        recorder.add("passkey", "pi", of_passkeys(rows), seed=seed)
     (row,) = compared(recorder.results(), "passkey", True).rows
     counts = passkeys_by_length(row)
     by_length = {name: (found, asked) for name, (found, asked, _) in counts.items()}

@@ -54,6 +54,10 @@ def test_passkeys_by_length_are_those_by_depth(model):
             found = sum(cell["mean"] * cell["n"] for cell in cells)
             assert row["n"] == sum(cell["n"] for cell in cells)
             assert row["mean"] * row["n"] == pytest.approx(found)
+            # Wilson's, over the depths
+            n, z = len(cells), 1.959964
+            ends = np.roots([1 + z**2 / n, -(2 * row["mean"] + z**2 / n), row["mean"] ** 2])
+            assert [row["low"], row["high"]] == pytest.approx(sorted(ends.real), abs=1e-6)
 
 
 @of("open_llm")

@@ -11,7 +11,7 @@ from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
 from records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
-from tests.analysis.recorder import score
+from tests.analysis.recorder import of_passkeys, score
 from tests.files import read
 
 HOLDS = REPRODUCED
@@ -387,7 +387,7 @@ def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, ve
             {"length": length, "n": asked, "low": 0, "high": 1, "mean": mean}
             for length, mean in zip((8192, 16384, 32768), (*shares, 0.0))  # the last is beyond L'
         ]
-        claimed.add("passkey", method, {"by_length": rows}, options=setting)
+        claimed.add("passkey", method, of_passkeys(rows), options=setting)
     (keys,) = claimed.statements("passkey")
     assert keys.number.mean == pytest.approx(50 * (1 + share)) and keys.verdict == verdict
     assert keys.measured_on == f"without training, {2 * asked:,} prompts"
@@ -407,7 +407,7 @@ def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, ver
 
     def add(method, share, lengths, **more):
         rows = [{"length": each, "n": 20, "low": 0, "high": 1, "mean": share} for each in lengths]
-        claimed.add("passkey", method, {"by_length": rows}, lengths=lengths, **more)
+        claimed.add("passkey", method, of_passkeys(rows), lengths=lengths, **more)
 
     add("original", near or 0.0, [16384] if near is None else [8192])
     add("dprope", 0.5, [12288, 16384], options=PAPERS, seed=1)
@@ -422,6 +422,6 @@ def test_passkeys_within_l_and_beyond_the_extended_length_alone_state_nothing(
     claimed, lengths, keys
 ):
     rows = [{"length": each, "n": 1000, "low": 0, "high": 1, "mean": 1.0} for each in lengths]
-    claimed.add("passkey", "dprope", {"by_length": rows}, options=PAPERS)
+    claimed.add("passkey", "dprope", of_passkeys(rows), options=PAPERS)
     stated = [(each.number.n, each.verdict) for each in claimed.statements("passkey")]
     assert stated == ([(keys, HOLDS)] if keys else [])
