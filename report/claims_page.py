@@ -181,13 +181,16 @@ def _plain(one: Tested) -> str:
 
 
 def _decided_on(one: Tested) -> str:
-    """A model, in which state and by what its claim was decided."""
-    deciding = {
-        each.by: _STATES.get(each.state, "")
-        for each in reversed(one.statements)
-        if each.verdict == one.verdict
-    }
-    words = [f"{state} by {by}" if by else state for by, state in deciding.items()]
-    stated = " and ".join(filter(None, reversed(words)))
+    """A model, in which states and by what its claim was decided."""
+    by_state: dict[str, dict[str, None]] = {}
+    for each in one.statements:
+        if each.verdict == one.verdict:
+            measures = by_state.setdefault(_STATES.get(each.state, ""), {})
+            measures |= {each.by: None} if each.by else {}
+    words = [
+        f"{state} by {' and '.join(measures)}" if measures else state
+        for state, measures in by_state.items()
+    ]
+    stated = ", ".join(filter(None, words))
     name = _name(one.measured)
     return f"{name} ({stated})" if stated else name

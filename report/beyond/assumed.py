@@ -226,6 +226,10 @@ def smollm2(view: View) -> Assumptions:
     yield f"| {decision.NO_MATTER} | | any other | {decision.UNDECIDED} |", True
     yield "By loss, extending does not pay here", _does_not_pay(view)
     yield "Up to 11k before the question YaRN retrieves better", _by_distance(view)
+    keys = of.keys(view)
+    beyond = needles.nearest_beyond(keys.row(RIVAL).first)
+    ahead = [key for key in beyond if less(keys.gap(PAPERS, RIVAL, key))]
+    yield "DPRoPE is ahead in one row alone", len(ahead) == 1
     yield "Farther back than 14k neither does better", _guessed(view)
     yield "The mean over keys hides", _by_distance(view)
     yield "and beyond it more than a guess", of.keys(view).level(ZERO).mean > needles.GUESS
@@ -315,6 +319,10 @@ def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
     tuned = of.second_round(view, of_keys=True)
+    keys = of.keys(view)
+    mostly = keys.gap(WARM).mean < keys.gap(PAPERS).mean / 2
+    yield "mostly by YaRN's attention factor", mostly
+    yield "It loses about as much within", _lost_within(view)
     yield "By keys the second run leaves no difference", no_matter(tuned.gap(PAPERS))
     yield "This mean hides that YaRN retrieves better", _by_distance(view)
     yield "By loss alone, extending does not pay here", _does_not_pay(view)

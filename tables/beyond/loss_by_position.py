@@ -5,7 +5,7 @@ from analysis.beyond import loss_by_position as losses
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
 from analysis.results import Record, Results
-from analysis.scores import Score, Scores
+from analysis.scores import Score, Scores, counted
 from analysis.settings import BASELINE, lengths
 from core import rope
 from core.setting import tokens
@@ -80,5 +80,5 @@ def state(compared: Comparison) -> str:
     if read:
         words += f" ({' or '.join(read)})"
     if "per_book" in training:
-        words += f", at most {training['per_book']} of each book"
+        words += f", at most {counted(training['per_book'], 'sequence')} of each book"
     return words
