@@ -110,6 +110,12 @@ def test_what_the_second_round_decides_follows_from_its_intervals():
         ("DPRoPE's (n̂ = 40)", WARM_PAPERS, PAPERS, None),
         ("DPRoPE's (t = 0)", f"dprope_{WARM}_s=2", "dprope_s=2", None),
         ("not extended, the last 8k", f"original_{WARM}_s=2_last", "original_s=2_last", None),
+        (
+            "the same, 1.15 minus none",
+            "original_attention-factor=1.15_s=2_last",
+            "original_s=2_last",
+            None,
+        ),
     ],
 )
 def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
