@@ -143,7 +143,7 @@ def _option(name: str, value: object) -> str:
     if value is True:
         return name.replace("_", " ")
     if isinstance(value, tuple):
-        return f"{len(value)} {name}"
+        return f"{name}: {', '.join(map(str, value))}"
     value = f"{value:g}" if isinstance(value, float) else value
     return (
         Path(str(value)).stem

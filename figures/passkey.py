@@ -81,7 +81,7 @@ def passkey(results: Results) -> Figure:
     style.note(
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
-        f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval. "
+        f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval over depths. "
         f"Depth: 0 is the start of the prompt, 1 its end{blank}.",
     )
     return figure

@@ -97,11 +97,21 @@ def test_every_registered_method_has_a_name_of_its_own():
     assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)
 
 
-def test_two_attention_factors_have_two_names():
-    names = [
-        Setting("yarn", (("attention_factor", factor),), 2).name for factor in (1.07, 1.0693, 1.0)
-    ]
-    assert names == ["YaRN, attention × 1.07", "YaRN, attention × 1.0693", "YaRN, attention × 1.00"]
+@pytest.mark.parametrize(
+    "method, option, values, names",
+    [
+        ("yarn", "attention_factor", (1.07, 1.0693, 1.0), ("× 1.07", "× 1.0693", "× 1.00")),
+        (
+            "dprope-candidates",
+            "candidates",
+            (("pi", "original"), ("pi", "ntk")),
+            ("(candidates: pi, original)", "(candidates: pi, ntk)"),
+        ),
+    ],
+)
+def test_two_values_of_an_option_have_two_names(method, option, values, names):
+    shown = [Setting(method, ((option, value),), 2).name for value in values]
+    assert all(each.endswith(name) for each, name in zip(shown, names, strict=True))
 
 
 @pytest.mark.parametrize("moved", [0, 1e-9, 1e-3])
