@@ -163,7 +163,7 @@ def test_methods_side_by_side(readme, row, name):
 
 
 def test_the_attention_factor_is_yarns(readme):
-    assert f"YaRN's is {0.1 * np.log(2) + 1:.3f}." in readme[0]
+    assert f"YaRN's attention factor, {0.1 * np.log(2) + 1:.3f}," in readme[0]
 
 
 PAPERS = "dprope_n-hat=40_s=2"
