@@ -70,19 +70,18 @@ def passkey(results: Results) -> Figure:
     style.one_legend(upper, grid.ravel(), style.MOST)
     least = next((factor for factor in factors if _at(extended, states[-1], factor)), factors[0])
     shown = _plain(unextended, least) + _at(extended, states[-1], least)
-    whole = _maps(lower, shown)
+    _maps(lower, shown)
     lower.suptitle(
         f"the same by the depth of the key, {_title(states[-1], least)}; "
         f"{_prompts(shown, 'by_depth')} a cell",
         x=0.01,
         ha="left",
     )
-    blank = "" if whole else "; a blank cell was not asked"
     style.note(
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
         f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval over depths. "
-        f"Depth: 0 is the start of the prompt, 1 its end{blank}.",
+        "Depth: 0 is the start of the prompt, 1 its end; a blank cell was not asked.",
     )
     return figure
 
@@ -172,13 +171,9 @@ def _name_lengths(axes: Axes, lengths: list[float], factor: float, context_lengt
     axes.set_xticks(range(len(lengths)), labels)
 
 
-def _maps(figure: SubFigure, rows: list[Row]) -> bool:
+def _maps(figure: SubFigure, rows: list[Row]) -> None:
     """A map of each row, side by side: its mean over seeds by depth and length, blank where it was
-    not asked.
-
-    Returns:
-        whether no cell is blank.
-    """
+    not asked."""
     depths, lengths = _asked("depth", rows), _asked("length", rows)
     grid = figure.subplots(1, len(rows), squeeze=False, sharey=True)[0]
     for axes, row in zip(grid, rows):
@@ -196,8 +191,6 @@ def _maps(figure: SubFigure, rows: list[Row]) -> bool:
     figure.colorbar(image, ax=list(grid), label="found", ticks=[0, 0.5, 1])
     figure.supxlabel("prompt length (tokens)")
     grid[0].set_ylabel("depth of the key")
-    cells_of_each = [row.first.scores["by_depth"] for row in rows]
-    return all(len(cells) == len(depths) * len(lengths) for cells in cells_of_each)
 
 
 def _divide(axis: Axis, fields: int, color: str) -> None:

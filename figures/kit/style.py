@@ -43,40 +43,26 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     }
     chosen[None, 0] = AS_IT_IS
     ordered = sorted(set(settings), key=lambda one: (*one.order, str(one.method)))
-    own = {setting: _own(setting, ordered) for setting in ordered}
-    factors: dict[tuple, set[float]] = {}
-    for setting in ordered:
-        factors.setdefault(own[setting], set()).add(setting.factor)
-    places: dict[tuple, int] = {}  # among the styles of a method
+    n_hats: dict[tuple, list] = {}  # of a method at a factor, none first
+    places: dict[str | None, list] = {}  # of what sets a method's settings apart; nothing is first
     drawn = {}
     for setting in ordered:
-        this = own[setting]
-        beside = {
-            place
-            for other, place in places.items()
-            if other[0] == setting.method and factors[other] & factors[this]
-        }
-        first = 0 if setting.plain() and not setting.last else 1
-        place = next(number for number in itertools.count(first) if number not in beside)
-        look = (setting.method, places.setdefault(this, place))
+        beside = n_hats.setdefault((setting.method, setting.factor), [None])
+        rank = _place(setting.option("n_hat"), beside)
+        others = [option for option in setting.options if option[0] != "n_hat"]
+        apart = None if setting.plain() and not setting.last else (rank, others, setting.last)
+        look = setting.method, _place(apart, places.setdefault(setting.method, [None]))
         if look not in chosen:
             chosen[look] = next(free)
         drawn[setting] = chosen[look]
     return drawn
 
 
-def _own(setting: Setting, among: list[Setting]) -> tuple:
-    """What a setting has in common with one that looks the same at another factor."""
-    if setting.plain():
-        return setting.method, (), setting.last
-    n_hats = [
-        other.option("n_hat")
-        for other in among
-        if (other.method, other.factor) == (setting.method, setting.factor)
-    ]
-    rank = [*dict.fromkeys(n_hats)].index(setting.option("n_hat"))
-    others = tuple(option for option in setting.options if option[0] != "n_hat")
-    return setting.method, (rank, *others), setting.last
+def _place(one: object, among: list) -> int:
+    """Where it stands in a list, at whose end it is added if it does not."""
+    if one not in among:
+        among.append(one)
+    return among.index(one)
 
 
 def line(style: rope.Style) -> dict:
