@@ -17,7 +17,7 @@ def filled(kind: Any) -> Any:
 
 _Mean = having({"mean": Number, "low": Number, "high": Number}, {"n": Count})
 _Found = having({"length": Count, "mean": Number, "low": Number, "high": Number, "n": Count})
-_Found_at = having({"length": Count, "depth": Number, "mean": Number})
+_Found_at = having({"length": Count, "depth": Number, "mean": Number, "n": Count})
 _Between = having({"start": Count, "end": Count})
 _TIME = having(
     {
@@ -34,7 +34,7 @@ _TIME = having(
 _KEY = having({"place": Count, "distance": Count, "nats": Number, "found": Truth})
 # The scores of each experiment; one's own may have any.
 _SCORES: dict[str, dict[str, Any]] = {
-    "passkey": {"by_length": list[_Found], "by_depth": list[_Found_at]},
+    "passkey": {"by_length": filled(list[_Found]), "by_depth": filled(list[_Found_at])},
     "perplexity": {
         "by_length": filled(list[having({"length": Count})]),
         "by_window": dict[str, tuple[Number, Count]],

@@ -58,9 +58,10 @@ def of_passkeys(rows: list[dict]) -> dict:
     return {"by_length": rows, "by_depth": by_depth}
 
 
+_MISSED = {"length": 512, "depth": 0.0, "mean": 0.0, "low": 0.0, "high": 1.0, "n": 1}
 # What a record must say, of an experiment whose scores are not the point.
 NOTHING = {
-    "passkey": {"by_length": [], "by_depth": []},
+    "passkey": {"by_length": [_MISSED], "by_depth": [_MISSED]},
     "ruler": {"lengths": {}, "average": score(0), "tasks": {}},
     "longbench_e": {"buckets": {}, "averages": {}, "tasks": {}},
     "open_llm": {"tasks": {}, "by_document": {}},

@@ -16,6 +16,7 @@ from core.errors import InputError
 from experiments import base_models, rerun, suites
 from experiments.suites.suite import Chain, Suite
 from records import ROOT
+from tests.analysis.recorder import NOTHING
 from tests.processes import until
 
 SLURM = ROOT / "experiments/suites/slurm.sh"
@@ -70,7 +71,7 @@ def test_what_committed_records_took_is_said_beforehand(tmp_path, monkeypatch):
         ("yarn_s=2_seed=2", 9, {"keys": keys, "training": {"seed": 2}}),
     ):
         run = {"experiment": "passkey", "method": "yarn", "factor": 2, "options": {}, **more}
-        scores = {"by_length": [], "by_depth": []}
+        scores = NOTHING["passkey"]
         file = records.RESULTS / f"tiny/passkey/{name}.json"
         records.write(file, run, scores=scores, environment={"seconds": 3600 * hours})
     assert "2 of them took 2.0 h" in rerun.estimate(chains, suite, 2)

@@ -13,7 +13,7 @@ from records import MODEL, RESULTS
 from report import all_results
 from tables.kit.draw import table
 from tests.changes import changes
-from tests.files import read, write
+from tests.files import read, write, write_record
 from tests.results.test_records import RECORDS
 
 # One record of each experiment of a model, which is enough for its table.
@@ -55,6 +55,15 @@ def test_a_record_that_was_changed_is_refused(tmp_path, experiment):
             assert isinstance(found, str) and file.stem in found, (at, kind)
         if at in ((part,) for part in ("run", "scores")) and kind != "infinity":
             assert at[0] in found, (at, kind)
+
+
+@pytest.mark.parametrize("part", ["by_length", "by_depth"])
+def test_passkeys_of_no_prompt_are_refused(tmp_path, part):
+    committed = SAMPLES["passkey"]
+    record = RECORDS[committed] | {"scores": RECORDS[committed]["scores"] | {part: []}}
+    write(tmp_path / "mine" / MODEL, read(RESULTS / "tiny" / MODEL))
+    write_record(records.folder(tmp_path, "mine", "passkey") / committed.name, record)
+    assert part in shown(tmp_path, "passkey")
 
 
 def test_a_models_facts_of_another_type_are_refused(tmp_path):
