@@ -81,7 +81,7 @@ def name_curves(axes: Axes, ends: Mapping[str, tuple[float, float, str]]) -> Non
     ]
     # of its lines, as a share of the axes' height
     sizes = [_LINE * (1 + text.count("\n")) / height for text in texts]
-    most = 1 + sizes[-1] / 2 if sizes else 1
+    most = 1 + _LINE / height / 2  # a line at the axes' edge is clear of the title
     places = style.apart([heights[name] for name in names], sizes, most)
     for name, text, place in zip(names, texts, places):
         *end, colour = ends[name]

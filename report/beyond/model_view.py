@@ -77,6 +77,11 @@ class OnBooks:
         """What a row costs minus what a row of the same name costs in others on the same books."""
         return self._by.gap(self.row(name), before.row(name), where)
 
+    def change_apart(self, before: OnBooks, name: str, than: str, where: str) -> Score:
+        """A row's :meth:`change` minus that of another."""
+        ours, other = (self.change(before, each, where).texts for each in (name, than))
+        return over_texts([np.array(ours) - np.array(other)])
+
     def found(self, name: str, where: str = BEYOND_L) -> str:
         """How many keys a row finds, of how many."""
         return "{} of {}".format(*self._by.found(self.row(name), where))
