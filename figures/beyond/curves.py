@@ -46,8 +46,11 @@ def title(rows: Comparison) -> str:
 
 
 def axis_end(means: Iterable[float]) -> float:
-    """Where a linear axis ends so that half of the means other than 0 are in its inner half."""
-    return 2 * float(np.median([abs(mean) for mean in means if mean] or [0.01]))
+    """Where a linear axis ends so that half of the means other than 0 are in its inner half. Of two
+    in the middle, one of which is ten times as far out as the other, the nearer one counts."""
+    sizes = sorted(abs(mean) for mean in means if mean) or [0.01]
+    near, far = sizes[(len(sizes) - 1) // 2], sizes[len(sizes) // 2]
+    return 2 * near if far > 10 * near else near + far
 
 
 def off_scale(axes: Axes, names: Sequence[str]) -> None:
