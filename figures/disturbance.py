@@ -46,7 +46,7 @@ def disturbance_longbench_e(results: Results) -> Figure:
         below.set(title="with other methods", xlabel="disturbance, mean over pairs (10⁻³ nat)")
     for axes in panels[:, 0]:
         axes.set_ylabel("LongBench-E score")
-    style.one_legend(figure, panels[1], MOST)
+    style.one_legend(figure, panels[1], 4)
     style.note(
         figure,
         "Score: mean over tasks, more is better. Disturbance: less is what the paper aims at. "
@@ -220,6 +220,6 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
             fontsize=6.5,
         )
     axes.set_xlabel("pair index i (fast to slow)")
-    style.one_legend(figure, rows[:, 0], len(names) if len(names) < 4 else 3)
+    style.one_legend(figure, rows[:, 0], 3)
     style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")
     return figure

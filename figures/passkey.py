@@ -67,7 +67,7 @@ def passkey(results: Results) -> Figure:
         column[-1].set_xlabel("prompt length (tokens)")
     for axes in grid[:, 0]:
         axes.set_ylabel("share of keys found")
-    style.one_legend(upper, grid.ravel(), style.MOST)
+    style.one_legend(upper, grid.ravel(), _PAPERS)
     least = next((factor for factor in factors if _at(extended, states[-1], factor)), factors[0])
     shown = _plain(unextended, least) + _at(extended, states[-1], least)
     _maps(lower, shown)

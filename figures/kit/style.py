@@ -112,18 +112,11 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
 
 
 def one_legend(figure: FigureBase, panels: Iterable[Axes], columns: int) -> None:
-    """One legend above the figure, each label once; a setting looks the same in each panel. It has
-    fewer columns where it would be wider than the figure."""
+    """One legend above the figure, each label once; a setting looks the same in each panel."""
     handles = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels())
     }
-    for fewer in range(columns if handles else 0, 0, -1):
-        legend = figure.legend(
-            handles.values(), handles.keys(), loc="outside upper center", ncols=fewer
-        )
-        if fewer == 1 or legend.get_window_extent().width <= figure.bbox.width:
-            return
-        legend.remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=columns)
 
 
 def apart(wanted: Sequence[float], sizes: Sequence[float], most: float) -> np.ndarray:

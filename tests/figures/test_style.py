@@ -2,7 +2,6 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 
@@ -42,19 +41,6 @@ def test_an_n_hat_looks_alike_where_the_formula_stands_beside_it_at_one_factor_a
     )
     drawn = style.styles([formula, papers, larger])
     assert drawn[papers] == drawn[larger] != drawn[formula]
-
-
-def test_a_legend_of_long_names_is_no_wider_than_its_figure():
-    figure, axes = plt.subplots(figsize=(style.PAGE, 2), layout="constrained")
-    for index in range(style.MOST):
-        axes.plot([index], label=f"a method of a long name, {index}")
-    style.one_legend(figure, [axes], style.MOST)
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    box = legend.get_window_extent()
-    assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
-    assert len(legend.get_texts()) == style.MOST
-    plt.close(figure)
 
 
 def test_the_papers_methods_have_colours_of_their_own_to_every_eye():
