@@ -211,11 +211,6 @@ def _render(template: Path, names: dict) -> str:
         raise InputError(
             f"the records do not hold what {template.name} asks for ({error}); change the template."
         ) from error
-    if empty := re.search(r"\[[^]]*\]\(\)", text):
-        raise InputError(
-            f"{template.name} would write a link that leads nowhere: {empty[0]}; change the "
-            "template."
-        )
     source = template.relative_to(ROOT)
     return f"<!-- written by make pages from {source} -->\n{text.lstrip()}"
 

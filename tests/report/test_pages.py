@@ -56,14 +56,6 @@ def test_the_page_of_a_model_that_rotates_a_part_of_its_heads_says_how_many_dime
     assert "Its RoPE rotates 32 dimensions of a head, has the base 1,000,000, and it was" in text
 
 
-def test_no_page_with_an_empty_link(tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
-    (tmp_path / "a.md").write_text("[there]({{ target }})")
-    assert "[there](x)" in pages._render(tmp_path / "a.md", {"target": "x"})
-    with pytest.raises(InputError, match="nowhere"):
-        pages._render(tmp_path / "a.md", {"target": ""})
-
-
 # A page, a quotation of it, and what is left where the records do not bear out its sentence.
 LEFT_OUT = [
     ("One is. Two\nis, at 1.5.\nThree is.\n", "Two is", "One is. Three is.\n"),
