@@ -5,17 +5,12 @@
 
 A model's page, results/MODEL/README.md, shows the paper's tables and figures; where there is
 results/MODEL/beyond/, its README.md shows the rest. The words of the repository's own models, in
-templates/MODEL.md, are about its own runs: where one of these is missing, and of any other model,
-the page is rendered from templates/model.md. A sentence that the records no longer bear out is
-refused; with --results it is left out and named, and so are all where further records leave the
-words without what they speak of.
+templates/MODEL.md, are about its own records; with --results, and of any other model, the page is
+rendered from templates/model.md. A sentence that the records no longer bear out is refused.
 """
 
 import os
 import re
-import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, unquote
@@ -30,7 +25,7 @@ from experiments.kit import command_line
 from records import BEYOND, RESULTS, ROOT
 from report import all_results, assumed, audit, claims_page, overviews, paper_and_code
 from report.model_view import FILTERS, View
-from report.sentences import FOLDERS, Assumptions, borne_out
+from report.sentences import FOLDERS, check
 from tables.kit import markdown
 
 Pages = dict[Path, str]  # what belongs in which file
@@ -83,71 +78,45 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     page = folder / "claims.md"
     written[page] = claims(tested, page)
     if folder != RESULTS:
-        written[page] = _links_kept(written[page], page, RESULTS / page.name, written)
+        written[page] = _links_kept(written[page], page, written)
     written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
 
 
 def model_pages(measured: Results) -> Pages:
-    """A model's page, and that of what is beyond the paper."""
+    """A model's page, and that of what is beyond the paper; of the committed records in the
+    repository's words of the model, where there are any."""
     folder = measured.folder / measured.name
     templates_of = {folder: TEMPLATES}
     if BEYOND_TEMPLATES in ASSUMED and (folder / BEYOND).is_dir():
         templates_of[folder / BEYOND] = BEYOND_TEMPLATES
-    of_these_runs = has_the_committed_runs(measured)
-    strict = measured.folder == RESULTS
     written = {}
     for page, templates in templates_of.items():
         file = page / "README.md"
-        further = len(templates_of) > 1
-        words_of = ASSUMED[templates].MODELS.get(measured.name) if of_these_runs else None
-        try:
-            text = _model_page(measured, file, templates, further, words_of)
-        except InputError as error:
-            if strict or not words_of:
-                raise
-            # Records beside the committed ones may be of a factor, or of books, of which these
-            # words do not speak.
-            told = f"{error}\n{os.path.relpath(file)} is written without the repository's words."
-            print(told, file=sys.stderr)
-            text = _model_page(measured, file, templates, further)
+        view = View(measured, page, beyond=templates == BEYOND_TEMPLATES)
+        names = view.context() | {"further": len(templates_of) > 1}
+        words_of = ASSUMED[templates].MODELS.get(measured.name)
+        if words_of and measured.folder == RESULTS:
+            text = _render(templates / f"{measured.name.replace('-', '_')}.md", names)
+            check(text, words_of(view), file)
+        else:
+            text = _render(templates / "model.md", names)
         written[file] = _tidied(text)
-    if strict:
-        return written
-    return {
-        file: _links_kept(text, file, RESULTS / file.relative_to(measured.folder), written)
-        for file, text in written.items()
-    }
+    return written
 
 
-def _model_page(
-    measured: Results,
-    file: Path,
-    templates: Path,
-    further: bool,
-    words_of: Callable[[View], Assumptions] | None = None,
-) -> str:
-    """A model's page; in the repository's words of it where there is what they assume."""
-    view = View(measured, file.parent, beyond=templates == BEYOND_TEMPLATES)
-    names = view.context() | {"further": further}
-    if not words_of:
-        return _render(templates / "model.md", names)
-    text = _render(templates / f"{measured.name.replace('-', '_')}.md", names)
-    return borne_out(text, words_of(view), file, measured.folder == RESULTS)
-
-
-def _links_kept(text: str, file: Path, usual: Path, written: Pages) -> str:
-    """The text with each link that would be dead beside this page leading into the repository.
+def _links_kept(text: str, file: Path, written: Pages) -> str:
+    """The page of the claims with each link that would be dead beside these records leading into
+    the repository.
 
     Args:
-        usual: the page that the links of the template were written for.
         written: the pages that will be there.
     """
 
     def kept(link: re.Match) -> str:
         target = Path(os.path.normpath(file.parent / unquote(link[1])))
-        committed = Path(os.path.normpath(usual.parent / unquote(link[1])))
+        committed = Path(os.path.normpath(RESULTS / unquote(link[1])))
         if target.exists() or target in written or not committed.exists():
             return link[0]
         return f"]({quote(os.path.relpath(committed, file.parent))}{link[2] or ''})"
@@ -155,23 +124,12 @@ def _links_kept(text: str, file: Path, usual: Path, written: Pages) -> str:
     return re.sub(r"\]\(([^)#:]+)(#[^)]*)?\)", kept, text)
 
 
-def has_the_committed_runs(measured: Results) -> bool:
-    """Whether each run is there that the repository has of the model; its scores may be others."""
-    if measured.name not in results.models(RESULTS):
-        return False
-    committed = Results.of(measured.name)
-    return all(
-        {record.identity for record in part.records(experiment)}
-        <= {record.identity for record in replace(measured, part=part.part).records(experiment)}
-        for part in (committed, *committed.parts())
-        for experiment in part.experiments()
-    )
-
-
 def claims(tested: list, page: Path) -> str:
     """The page of the claims, which leads to the models' pages."""
     text = _render(TEMPLATES / "claims.md", {"tested": tested})
-    return _tidied(borne_out(text, assumed.claims(tested), page, page.parent == RESULTS))
+    if page.parent == RESULTS:
+        check(text, assumed.claims(tested), page)
+    return _tidied(text)
 
 
 def overall_pages(tested: list) -> Pages:
@@ -191,7 +149,7 @@ def overall_pages(tested: list) -> Pages:
             text = _render(templates / template, names | {"of": of})
             for words in ASSUMED.values():
                 if file in words.PAGES:
-                    text = borne_out(text, words.PAGES[file](views), file, strict=True)
+                    check(text, words.PAGES[file](views), file)
             written[file] = _tidied(text)
     return written
 

@@ -1,10 +1,8 @@
 """The committed pages are what the templates and the records make, and any model has one."""
 
 import os
-import re
 import shutil
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
@@ -56,49 +54,29 @@ def test_the_page_of_a_model_that_rotates_a_part_of_its_heads_says_how_many_dime
     assert "Its RoPE rotates 32 dimensions of a head, has the base 1,000,000, and it was" in text
 
 
-# A page, a quotation of it, and what is left where the records do not bear out its sentence.
-LEFT_OUT = [
-    ("One is. Two\nis, at 1.5.\nThree is.\n", "Two is", "One is. Three is.\n"),
-    ("- **One is.** Two.\n- Three is\n  so.\n", "One", "- Two.\n- Three is\n  so.\n"),
-    ("Of:\n\n- **One is.** Two.\n- Three.\n", "One is", "Of:\n\n- Two.\n- Three.\n"),
-    ("Of:\n\n- One\n  is. Two.\n- Three.\n", "One is. Two", "Of:\n\n- Three.\n"),
-    ("- One is.\n- Two is\n  so.\n\nThree.\n", "Two is so", "- One is.\n\nThree.\n"),
-    ("Of two:\n\n| a |\n| - |\n\nOne is.\n", "One", "Of two:\n\n| a |\n| - |\n\n\n"),
-    ("| a |\n| - |\n| One. Two |\n| so |\n\nx\n", "One", "| a |\n| - |\n| so |\n\nx\n"),
-    ("| a |\n| - |\n| so |\n| One |", "One", "| a |\n| - |\n| so |\n"),
-]
-
-
-@pytest.mark.parametrize("text, words, left", LEFT_OUT)
-def test_a_sentence_that_the_records_do_not_bear_out_is_refused_or_left_out_and_named(
-    tmp_path, capsys, monkeypatch, text, words, left
+def test_words_that_the_records_do_not_bear_out_are_refused_with_their_template(
+    tmp_path, monkeypatch
 ):
-    page = tmp_path / "README.md"
+    text = "One is. Two\nis, at 1.5.\n"
     templates = tmp_path / "report/templates"
     templates.mkdir(parents=True)
     (templates / "tiny.md").write_text(text)
     monkeypatch.setattr(sentences, "FOLDERS", [templates])
-
-    def borne_out(strict, holds, quoted=words):
-        return sentences.borne_out(text, [(quoted, holds)], page, strict)
-
-    assert borne_out(strict=True, holds=True) == text
-    assert borne_out(strict=False, holds=False) == left
-    named = capsys.readouterr().err
+    page = tmp_path / "README.md"
+    sentences.check(text, [("Two is", True)], page)
     at = os.path.relpath(page)
-    assert at in named and words in named and "report/templates/tiny.md" in named
-    with pytest.raises(InputError, match=f"(?s){at}.*{words}.*report/templates/tiny.md"):
-        borne_out(strict=True, holds=False)
+    with pytest.raises(InputError, match=f"(?s){at}.*Two is.*report/templates/tiny.md"):
+        sentences.check(text, [("One is", True), ("Two is", False)], page)
     with pytest.raises(InputError, match="has no sentence"):
-        borne_out(strict=False, holds=True, quoted="No one")
-    text = f"{text}\n{text}"
+        sentences.check(text, [("No one", True)], page)
     with pytest.raises(InputError, match="has 2 places"):
-        borne_out(strict=False, holds=True)
+        sentences.check(text, [("is", True)], page)
 
 
-@pytest.fixture
-def copied(tmp_path):
-    """A copy of SmolLM2's records of perplexity in which YaRN loses more than DPRoPE."""
+def test_the_repositorys_words_are_refused_of_other_scores_and_left_out_elsewhere(
+    tmp_path, monkeypatch
+):
+    """Of a copy of SmolLM2's records of perplexity in which YaRN loses more than DPRoPE."""
     folder = tmp_path / "results"
     shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
     file = folder / "smollm2/perplexity/yarn_s=2_whole.json"
@@ -106,24 +84,8 @@ def copied(tmp_path):
     for window in record["scores"]["by_window"].values():
         window[0] *= 1.2
     write_record(file, record)
-    return folder
-
-
-def test_on_a_copy_the_page_has_the_sentences_that_are_still_true(copied, capsys):
-    file = copied / "smollm2/README.md"
-    text = pages.pages(copied, "smollm2")[file]
-    committed = (RESULTS / "smollm2/README.md").read_text()
-    gone = "YaRN has less perplexity than DPRoPE in each setting"
-    kept = "DPRoPE at t = 0 has more perplexity than at the paper's n̂"
-    assert gone in committed and gone not in text and gone in capsys.readouterr().err
-    assert kept in text and kept in committed
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)#]+)", text)]
-    dead = [link for link in links if not (file.parent / unquote(link)).exists()]
-    assert dead == []
-
-
-def test_where_runs_are_missing_the_page_has_no_words_of_the_committed_ones(copied, capsys):
-    (copied / "smollm2/perplexity/yarn_s=2_whole.json").unlink()
-    text = pages.pages(copied, "smollm2")[copied / "smollm2/README.md"]
+    text = pages.pages(folder, "smollm2")[folder / "smollm2/README.md"]
     assert "from report/templates/model.md" in text
-    assert not capsys.readouterr().err
+    monkeypatch.setattr(pages, "RESULTS", folder)
+    with pytest.raises(InputError, match="YaRN has less perplexity than DPRoPE in each setting"):
+        pages.pages(folder, "smollm2")
