@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from analysis.comparison import Row
-from analysis.results import Record
+from analysis.comparison import Comparison, Row, comparisons, factors
+from analysis.results import Record, Results
 from analysis.scores import Score, book_of, difference_over_texts
+from analysis.settings import STATES
 
 WITHIN = "within L"
 BEYOND = "beyond L"
@@ -15,6 +16,17 @@ PLACES = (WITHIN, BEYOND, CHANGE)
 def texts(run: Record) -> list[str]:
     """The book that each text is of."""
     return [book_of(title) for title in run.scores.get("blocks") or run.scores["keys"]]
+
+
+def sets(results: Results, experiment: str) -> list[Comparison]:
+    """Every comparable set: by factor those without training, then the fine-tuned ones, the largest
+    first."""
+    return [
+        rows
+        for factor in factors(results, experiment)
+        for trained in STATES
+        for rows in comparisons(results, experiment, trained, factor)
+    ]
 
 
 def difference(row: Row, by_text: np.ndarray, shared: bool) -> Score:

@@ -35,15 +35,6 @@ def untrained(results: Results, factor: float) -> Comparison:
     return compared(results, "loss_by_position", False, factor)
 
 
-def sets(results: Results, factor: float) -> list[Comparison]:
-    """Every comparable set at a factor: those without training, then the fine-tuned ones, the
-    largest first."""
-    without, trained = (
-        comparisons(results, "loss_by_position", trained, factor) for trained in (False, True)
-    )
-    return without + trained
-
-
 def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
     """The comparable sets without training, or the fine-tuned ones, on at least LEAST_TEXTS texts,
     the largest first."""

@@ -36,15 +36,6 @@ def measured_factors(results: Results) -> list[float]:
     return factors(results, "needles")
 
 
-def sets(results: Results, factor: float) -> list[Comparison]:
-    """Every comparable set at a factor: those without training, then the fine-tuned ones, the
-    largest first."""
-    without, trained = (
-        comparisons(results, "needles", trained, factor) for trained in (False, True)
-    )
-    return without + trained
-
-
 def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
     """The comparable sets without training, or the fine-tuned ones, with keys within L and beyond
     it in at least LEAST_TEXTS books, the largest first."""

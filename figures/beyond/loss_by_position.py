@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.beyond import learned
+from analysis.beyond import books, learned
 from analysis.beyond import loss_by_position as losses
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
@@ -32,9 +32,7 @@ def loss_by_position(results: Results) -> Figure:
     Raises:
         NotMeasured: there is no such set.
     """
-    shown = [
-        rows for factor in losses.measured_factors(results) for rows in _shown(results, factor)
-    ]
+    shown = _shown(results)
     if not shown:
         raise results.lacks(
             f"losses by position of {BASELINE} and another method",
@@ -74,18 +72,19 @@ def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
     return list(dict.fromkeys(kinds))[: style.MOST]
 
 
-def _shown(results: Results, factor: float) -> list[Comparison]:
-    """Of each state the set of the most methods, of several that on the most texts; and those of a
-    user's own methods."""
+def _shown(results: Results) -> list[Comparison]:
+    """Of each factor and state the set of the most methods, of several that on the most texts; and
+    those of a user's own methods."""
     users = own_methods(results)
     sets = [
         rows
-        for rows in losses.sets(results, factor)
+        for rows in books.sets(results, "loss_by_position")
         if rows.find(rope.BASELINE, {}) and _drawn(results, rows) > 1
     ]
-    most: dict[bool, Comparison] = {}
+    most: dict[tuple[float, bool], Comparison] = {}
     for rows in sorted(sets, key=lambda rows: (_drawn(results, rows), _texts(rows))):
-        most[rows.rows[0].trained] = rows
+        first = rows.rows[0]
+        most[first.setting.factor, first.trained] = rows
     return [
         rows
         for rows in sets

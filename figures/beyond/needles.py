@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from analysis.beyond import books
 from analysis.beyond import needles as keys
 from analysis.comparison import Comparison, Row, own_methods
 from analysis.results import Results
@@ -27,9 +28,7 @@ def needles(results: Results) -> Figure:
         NotMeasured: there is no record.
     """
     results.require("needles")
-    sets = [
-        rows for factor in keys.measured_factors(results) for rows in keys.sets(results, factor)
-    ]
+    sets = books.sets(results, "needles")
     shown = [rows for rows in sets if len(rows.rows) > 1] or sets
     chosen = [_chosen(results, rows) for rows in shown]
     drawn = style.styles(row.setting for rows in chosen for row in rows)

@@ -1,6 +1,7 @@
 """Loss by position, within L and beyond it."""
 
 from analysis import disturbance
+from analysis.beyond import books
 from analysis.beyond import loss_by_position as losses
 from analysis.beyond.loss_by_position import BEYOND, CHANGE, WITHIN
 from analysis.comparison import Comparison
@@ -31,11 +32,7 @@ def loss_by_position(results: Results) -> Table:
     and set of texts.
     """
     results.require("loss_by_position")
-    blocks = [
-        _block(results, rows)
-        for factor in losses.measured_factors(results)
-        for rows in losses.sets(results, factor)
-    ]
+    blocks = [_block(results, rows) for rows in books.sets(results, "loss_by_position")]
     return Table("loss_by_position", CAPTION, tuple(blocks))
 
 

@@ -1,6 +1,6 @@
 """Keys in books, within L and beyond it, beside the losses of the same settings."""
 
-from analysis.beyond import loss_by_position
+from analysis.beyond import books, loss_by_position
 from analysis.beyond import needles as keys
 from analysis.beyond.books import BEYOND, WITHIN
 from analysis.comparison import Comparison, Row
@@ -35,11 +35,7 @@ def needles(results: Results) -> Table:
     At each factor a block for each state and set of books.
     """
     results.require("needles")
-    blocks = [
-        _block(results, compared)
-        for factor in keys.measured_factors(results)
-        for compared in keys.sets(results, factor)
-    ]
+    blocks = [_block(results, compared) for compared in books.sets(results, "needles")]
     return Table("needles", CAPTION, tuple(blocks))
 
 
@@ -97,5 +93,5 @@ def loss_beside(results: Results, row: Row, baseline: Row | None, where: str) ->
 def _title(results: Results, compared: Comparison) -> str:
     first = compared.first
     of = f"{results.title}, {extension(results, first)}, {state(compared)}"
-    books = titles(keys.texts(first))
-    return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {books}"
+    texts = titles(keys.texts(first))
+    return f"{of}, {first.run['dtype']}, {first.run['keys']} keys in each of {texts}"

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from analysis import differences, metrics
-from analysis.beyond import loss_by_position
+from analysis.beyond import books, loss_by_position
 from analysis.comparison import Comparison, Row
 from core.errors import InputError
 from core.setting import Setting
@@ -37,7 +37,7 @@ def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
         recorder.add("loss_by_position", method, **book(1, 1, 2, 2))
     recorder.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
     results = recorder.results()
-    sets = loss_by_position.sets(results, 2.0)
+    sets = books.sets(results, "loss_by_position")
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [
         ["pi", "yarn"],
         ["ntk"],
@@ -51,7 +51,7 @@ def test_differences_are_paired_by_text_and_seed(recorder):
     for seed, more in ((0, 1.0), (1, 3.0)):
         recorder.add("loss_by_position", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
     recorder.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
-    pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
+    pi, yarn = books.sets(recorder.results(), "loss_by_position")[0].rows
     gap = loss_by_position.gap(pi, yarn)
     assert (gap.mean, gap.low, gap.texts) == (
         1,
@@ -71,7 +71,7 @@ def test_parts_of_a_book_are_one_sample(recorder):
             blocks |= {f"Book {text}, part 1": one, f"Book {text}, part 2": other}
         recorder.add("loss_by_position", method, **with_blocks(blocks))
         means[method] = losses[:, :, 2:].mean(axis=(1, 2))
-    pi, yarn = loss_by_position.sets(recorder.results(), 2.0)[0].rows
+    pi, yarn = books.sets(recorder.results(), "loss_by_position")[0].rows
     for score, values in (
         (loss_by_position.level(pi), means["pi"]),
         (pi.scores(loss_by_position.ranges)["8–16k"], means["pi"]),
@@ -103,7 +103,7 @@ def test_where_no_seed_is_shared_those_of_each_side_count(recorder, other_seeds)
             blocks = {f"Book {text}": [0, 0, loss, loss] for text, loss in enumerate(by_text)}
             recorder.add("loss_by_position", method, seed=of, **with_blocks(blocks))
         sides.append(losses)
-    sets = loss_by_position.sets(recorder.results(), 2.0)
+    sets = books.sets(recorder.results(), "loss_by_position")
     rows = {row.setting.method: row for rows in sets for row in rows.rows}
     gap = loss_by_position.gap(rows["pi"], rows["yarn"])
     assert (gap.low, gap.high) == pytest.approx(welchs(*sides))

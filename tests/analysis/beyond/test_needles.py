@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.beyond import needles
+from analysis.beyond import books, needles
 from core.errors import InputError
 
 L = 8192
@@ -34,7 +34,7 @@ def drawn(seed, books=6):
 
 
 def rows(recorder):
-    sets = needles.sets(recorder.results(), 2.0)
+    sets = books.sets(recorder.results(), "needles")
     return {row.setting.name: row for rows in sets for row in rows.rows}
 
 
@@ -76,7 +76,7 @@ def test_what_reads_the_last_tokens_alone_is_a_row_of_its_own(recorder):
     recorder.add("needles", "original", **record(*last, read=L))
     of = rows(recorder)
     assert list(of) == ["original", "original, last 8k"]
-    (sets,) = needles.sets(recorder.results(), 2.0)
+    (sets,) = books.sets(recorder.results(), "needles")
     assert sets.find("original").setting.last is None
     gap = needles.gap(of["original, last 8k"], of["original"])
     apart = pd.DataFrame(last[0])[:2].mean() - pd.DataFrame(whole[0])[:2].mean()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from analysis.beyond import books
 from analysis.beyond import loss_by_position as losses
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
@@ -21,12 +22,7 @@ def test_panels_hold_the_recorded_differences_of_the_same_methods_with_intervals
     """Of the set on the most texts for each state and factor; what strays far is named above."""
     results = Results.of("smollm2")
     panels = [axes for axes in loss_by_position(results).axes if axes.lines]
-    sets = [
-        rows
-        for factor in losses.measured_factors(results)
-        for rows in losses.sets(results, factor)
-        if rows.find("yarn", {})
-    ]
+    sets = [rows for rows in books.sets(results, "loss_by_position") if rows.find("yarn", {})]
     by_state = {}
     for rows in sorted(sets, key=lambda rows: -count_of_texts(rows)):
         by_state.setdefault((rows.rows[0].setting.factor, rows.rows[0].trained), rows)
