@@ -9,7 +9,6 @@ import numpy as np
 from analysis.comparison import Row
 from analysis.results import Record
 from analysis.scores import Score, Scores, book_of, over_texts
-from core.errors import InputError
 from core.setting import Setting, tokens
 from eval import longbench
 from eval.intervals import LEAST_FOR_MEDIAN, accuracy_interval
@@ -73,18 +72,12 @@ def perplexity(record: Record) -> Scores:
 
 
 def log_perplexity(record: Record) -> Scores:
-    """At every evaluation length, the mean over books of a book's mean loss in nats per token.
-
-    Raises:
-        InputError: a length has no windows.
-    """
+    """At every evaluation length, the mean over books of a book's mean loss in nats per token."""
     losses = {row["length"]: {} for row in record.scores["by_length"]}
     for key, window in record.scores["by_window"].items():
         title, length, _ = key.rsplit("/", 2)
         if int(length) in losses:
             losses[int(length)].setdefault(book_of(title), []).append(window)
-    if empty := [length for length, texts in losses.items() if not texts]:
-        raise InputError(f"{record.file} has no windows of {empty[0]} tokens; measure it again.")
     return {
         tokens(length): over_texts([[_loss(texts[title]) for title in sorted(texts)]])
         for length, texts in losses.items()

@@ -9,7 +9,6 @@ from analysis.scores import Scores, over_texts
 from analysis.settings import seed_count
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
-from core.errors import InputError
 from core.setting import Setting
 
 _PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
@@ -53,19 +52,9 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
 
 
 def groups(results: Results) -> list[Row]:
-    """All that was learned, a row for each setting that learning began with, by factor.
-
-    Raises:
-        InputError: a record has not one factor for each pair.
-    """
+    """All that was learned, a row for each setting that learning began with, by factor."""
     by_start: dict[Setting, list[Record]] = {}
     for record in results.records("learned"):
-        count = len(record.scores["factors"])
-        pairs = results.geometry.pairs
-        if count != pairs:
-            raise InputError(
-                f"{record.file} has {count} factors for {pairs} pairs; learn them again."
-            )
         by_start.setdefault(Setting.of(record.run), []).append(record)
     order = sorted(by_start, key=lambda start: (start.factor, start.order))
     return [Row(start, tuple(by_start[start])) for start in order]

@@ -19,7 +19,6 @@ from analysis.scores import (
     stacked,
 )
 from analysis.settings import span
-from core.errors import InputError
 
 
 def measured_factors(results: Results) -> list[float]:
@@ -75,20 +74,9 @@ def _mean_between(run: Record, losses: np.ndarray, positions: dict) -> np.ndarra
 
 def blocks(*runs: Record) -> np.ndarray:
     """The losses of records on the same texts, [records, texts, blocks], in the first record's
-    order.
-
-    Raises:
-        InputError: a record is of other texts than the first.
-    """
-    first = runs[0]
-    for run in runs:
-        if run.scores["blocks"].keys() != first.scores["blocks"].keys():
-            raise InputError(
-                f"{run.file} has losses of other texts than {first.file}; measure both on the same."
-            )
-    return stacked(
-        [[run.scores["blocks"][name] for name in first.scores["blocks"]] for run in runs]
-    )
+    order."""
+    titles = runs[0].scores["blocks"]
+    return stacked([[run.scores["blocks"][title] for title in titles] for run in runs])
 
 
 @functools.cache

@@ -21,7 +21,6 @@ from analysis.scores import (
     over_texts,
     stacked,
 )
-from core.errors import InputError
 from eval.beyond import ranking
 
 GUESS = ranking.GUESS
@@ -63,16 +62,8 @@ def by_distance(run: Record) -> np.ndarray:
 
 @functools.cache
 def _of_keys(first: Record, run: Record, what: str) -> np.ndarray:
-    """[texts, keys] of a record, in the order of the first's texts.
-
-    Raises:
-        InputError: they are of other texts.
-    """
+    """[texts, keys] of a record, in the order of the first's texts, which are the same."""
     keys = run.scores["keys"]
-    if keys.keys() != first.scores["keys"].keys():
-        raise InputError(
-            f"{run.file} has keys of other texts than {first.file}; measure both on the same."
-        )
     return stacked([[float(key[what]) for key in keys[title]] for title in first.scores["keys"]])
 
 

@@ -84,10 +84,10 @@ def test_what_reads_the_last_tokens_alone_is_a_row_of_its_own(recorder):
 
 
 def test_keys_of_other_books_are_not_compared(recorder):
-    recorder.add("needles", "yarn", comparable=(), **record(*drawn(0)))
-    recorder.add("needles", "pi", comparable=(), **record(*drawn(0, books=5)))
+    recorder.add("needles", "yarn", **record(*drawn(0)))
+    recorder.add("needles", "pi", **record(*drawn(0, books=5)))
     of = rows(recorder)
-    with pytest.raises(InputError, match="other texts"):
+    with pytest.raises(InputError, match="differ in data"):
         needles.gap(of["PI"], of["YaRN"])
 
 

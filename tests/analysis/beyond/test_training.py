@@ -24,7 +24,7 @@ def record(method, losses, data_facts, **run):
     [
         ({}, None),
         ({"losses": [3.0, float("nan")]}, "it holds NaN"),
-        ({"losses": [3.0]}, "1 losses of 2 steps"),
+        ({"losses": [3.0]}, "different numbers of samples"),
         ({"losses": [3.0], "steps": 1}, "no gap"),
         ({"data_facts": {"sha256": "b"}}, "other sequences than .*, or in another order"),
         ({"data_facts": {}}, "other sequences than .*, or in another order"),
