@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 # Importing the methods registers them; the other names are this module's, too.
 from . import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, methods  # noqa: F401
@@ -67,7 +67,6 @@ _NAMES = {
     Integral: "a whole number",
     type(None): "None",
     bool: "True or False",
-    tuple: "a list",
 }
 
 
@@ -76,7 +75,6 @@ def _check_type(method: str, option: str, value: object) -> None:
     kinds = tuple(
         {float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option])
     )
-    value = tuple(value) if isinstance(value, list) else value  # as JSON has it
     if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
         names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
         raise InputError(f"{name} is {value!r}; give {names}.")
@@ -92,8 +90,8 @@ def _hints(method: str) -> dict[str, object]:
 
 
 def _kinds(hint: object) -> tuple:
-    """The types that a hint allows; a tuple's elements are not checked."""
-    return (tuple,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+    """The types that a hint allows."""
+    return get_args(hint) or (hint,)
 
 
 def method_options(method: str) -> dict[str, Any]:
@@ -140,9 +138,8 @@ def all_options() -> dict[str, dict]:
     """Every option of every method, by name, as a command line offers it.
 
     Returns:
-        of each "methods", the names of those that take it; "type" (int, float, str or bool) and
-        "several", whether it takes a list of such values; "default" and "text", its explanation, of
-        the first of these methods.
+        of each "methods", the names of those that take it; "type" (int, float, str or bool);
+        "default" and "text", its explanation, of the first of these methods.
     """
     options: dict[str, dict] = {}
     for method in METHODS.values():
@@ -151,12 +148,10 @@ def all_options() -> dict[str, dict]:
             if name in options:
                 options[name]["methods"].append(method.name)
                 continue
-            hint = hints[name]
-            kinds = (*get_args(hint), hint)  # of a tuple, those of its elements
+            kinds = _kinds(hints[name])
             options[name] = {
                 "methods": [method.name],
                 "type": next((kind for kind in kinds if kind in (int, float, str, bool)), str),
-                "several": get_origin(hint) is tuple,
                 "default": default,
                 "text": _text(method.function, name),
             }

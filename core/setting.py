@@ -36,11 +36,7 @@ class Setting:
     @classmethod
     def make(cls, method: str | None, options: Mapping, factor: float = 1.0) -> Setting:
         """The setting of these options, by name."""
-        given = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in options.items()
-        }
-        return cls(method, tuple(sorted(given.items())), float(factor))
+        return cls(method, tuple(sorted(options.items())), float(factor))
 
     @classmethod
     def of(cls, run: Mapping) -> Setting:
@@ -80,8 +76,7 @@ class Setting:
         """
         parts = [str(self.method)]
         for name, value in self.options:
-            values = value if isinstance(value, tuple) else (Path(str(value)).name,)
-            parts.append(f"{name.replace('_', '-')}={'+'.join(map(str, values))}")
+            parts.append(f"{name.replace('_', '-')}={Path(str(value)).name}")
         parts.append(f"s={self.factor:g}")
         if seed is not None:
             parts.append(f"seed={seed}")
@@ -142,8 +137,6 @@ def _option(name: str, value: object) -> str:
     """An option as tables print it."""
     if value is True:
         return name.replace("_", " ")
-    if isinstance(value, tuple):
-        return f"{name}: {', '.join(map(str, value))}"
     value = f"{value:g}" if isinstance(value, float) else value
     return (
         Path(str(value)).stem

@@ -234,7 +234,7 @@ def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None
         explained.append(f"{flag}\n{textwrap.indent(_explanation(option), '    ')}")
         how: dict = {"action": "store_true"}
         if option["type"] is not bool:
-            how = {"type": option["type"], "nargs": "+" if option["several"] else None}
+            how = {"type": option["type"]}
         group.add_argument(flag, default=None, help=argparse.SUPPRESS, **how)
     to.add_argument(
         "--help-methods",
@@ -250,7 +250,7 @@ def _flag(name: str) -> str:
 
 def _explanation(option: dict) -> str:
     """What a method's option does, after the methods that take it, in lines."""
-    shown = " ".join(option["default"]) if option["several"] else option["default"]
+    shown = option["default"]
     default = f" (default {shown})" if shown not in (None, False, "") else ""
     return textwrap.fill(f"{', '.join(option['methods'])}: {option['text']}{default}")
 

@@ -13,7 +13,9 @@ from ...disturbance import disturbance, strategy_disturbance
 from ...errors import InputError, check_whole
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.paper import interpolate, yarn_attention_factor
-from ...methods.registry import METHODS, get, register
+from ...methods.registry import METHODS, register
+
+CANDIDATES = (ORIGINAL, TIME_REFERENCE, "ntk", BASELINE)
 
 
 @register(
@@ -26,7 +28,6 @@ def dprope_candidates(
     geometry: RopeGeometry,
     factor: float,
     *,
-    candidates: tuple[str, ...] = (ORIGINAL, TIME_REFERENCE, "ntk", BASELINE),
     intervals: int = 360,
     convention: str = "released",
     attention_factor: float = 1.0,
@@ -34,23 +35,16 @@ def dprope_candidates(
     """For each pair, the inverse frequency of whichever candidate method disturbs its angle
     distribution least.
 
-    The released code has such a list, while the paper's equation has only extrapolation and PI.
+    The candidates are no scaling, PI, NTK-aware scaling and YaRN; the first wins a tie. The
+    released code has such a list, while the paper's equation has only extrapolation and PI.
 
     Args:
-        candidates: names of methods; each pair takes the least disturbing one, the first in a tie.
         intervals, convention, attention_factor: as for `dprope`.
     """
-    if not candidates:
-        raise InputError("no candidates were given; name at least one method.")
-    if needy := [name for name in candidates if not get(name).ready]:
-        raise InputError(
-            f"the candidate {needy[0]!r} needs more than its name (options or training); choose "
-            f"others."
-        )
     pretrained = angle_distribution(geometry.inv_freq, geometry.context_length, intervals)
     longer = round(geometry.context_length * factor)
     # [methods, pairs]
-    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in candidates])
+    offered = np.stack([METHODS[name].scale(geometry, factor).inv_freq for name in CANDIDATES])
     moved = [
         disturbance(angle_distribution(theta, longer, intervals), pretrained, convention)
         for theta in offered

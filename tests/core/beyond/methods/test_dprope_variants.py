@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from core import rope
 from core.angles import angle_distribution
 from core.beyond.methods.dprope_variants import margin_noise
 from core.disturbance import disturbance, strategy_disturbance
@@ -23,10 +22,6 @@ def test_every_pair_takes_the_least_disturbing_candidate(geometry):
     taken = scale(geometry, "dprope-candidates", 2).inv_freq
     for pair, choice in enumerate(np.argmin(moved, axis=0)):
         assert taken[pair] == offered[choice][pair]
-    of_all = {"candidates": ["original", "pi", "ntk", "yarn"]}
-    assert rope.changed_options("dprope-candidates", of_all) == {}
-    two = scale(geometry, "dprope-candidates", 2, candidates=["original", "pi"])
-    assert (two.inv_freq == scale(geometry, rope.PROPOSED, 2).inv_freq).all()
 
 
 @ANY
