@@ -67,24 +67,22 @@ def given_factors(
 def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray, float | None]:
     """The factors in a file, float64 [pairs], and the attention factor that it states, or None."""
     remedy = "give a JSON list of factors, or an object with such a list as factors"
-    if not file.is_file():
-        raise InputError(f"there is no file {file}; {remedy}.")
     content = files.read_json(file, remedy, kind=(list, dict))
-    if isinstance(content, dict) and {"run", "scores"} <= content.keys():
+    if isinstance(content, list):
+        content = {"factors": content}
+    if {"run", "scores"} <= content.keys():
         check(content, _RECORD, str(file), remedy)
         content = {**content["scores"], "factor": content["run"]["factor"]}
-    if isinstance(content, dict) and (of := content.get("factor", factor)) != factor:
+    of = content.get("factor", factor)
+    if of != factor:
         raise InputError(
             f"the factors in {file} are for s = {of}, not {factor:g}; give the file for that "
             f"factor."
         )
-    attention_factor = content.get("attention_factor") if isinstance(content, dict) else None
-    values = (
-        content.get("factors", content.get("long_factor")) if isinstance(content, dict) else content
-    )
+    values = content.get("factors", content.get("long_factor"))
     by = real_array(values if isinstance(values, list) else [], f"the factors of {file}")
     if by.shape != (geometry.pairs,) or (by < LEAST).any() or (by > MOST).any():
         raise InputError(
             f"{file} holds no list of {geometry.pairs} factors from {LEAST} to {MOST:,}; {remedy}."
         )
-    return by, attention_factor
+    return by, content.get("attention_factor")

@@ -41,7 +41,7 @@ def test_factors_from_a_file_are_taken_as_they_are(tmp_path, content, attention_
 @pytest.mark.parametrize(
     "content, says",
     [
-        (None, "there is no file"),
+        (None, "cannot read .*f.json"),
         ("[1, 2]", "no list of 64 factors"),
         (json.dumps([0.0] * 64), "from 0.001"),
         (json.dumps({"factors": [1.0] * 64, "attention_factor": -1}), "attention factor"),
