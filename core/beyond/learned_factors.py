@@ -23,7 +23,8 @@ from .. import clex
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import layer_type, text_config
-from ..huggingface.rotation import rotary_module
+from ..huggingface.embedding import cosines
+from ..huggingface.rotation import buffer_name, factor_name, rotary_module
 
 # How much a move of 1 changes a logarithm: for a pair's factor at most _WIDEST, for the attention
 # factor _ATTENTION.
@@ -107,7 +108,7 @@ class LearnedRotaryEmbedding(nn.Module):
         super().__init__()
         self.stock = stock
         self.factors = factors
-        self._prefix = "" if layers is None else f"{layers}_"
+        self._layers = layers
         # without its no_grad and its choice of frequencies
         self._compute = inspect.unwrap(type(stock).forward)
 
@@ -115,10 +116,8 @@ class LearnedRotaryEmbedding(nn.Module):
         """The stock embedding's result, computed from the learned values."""
         learned = copy.copy(self.stock)
         # found before the buffer
-        vars(learned)[f"{self._prefix}inv_freq"] = self.factors.inv_freq.to(x.device)
-        vars(learned)[f"{self._prefix}attention_scaling"] = self.factors.attention_factor.to(
-            x.device
-        )
+        vars(learned)[buffer_name(self._layers)] = self.factors.inv_freq.to(x.device)
+        vars(learned)[factor_name(self._layers)] = self.factors.attention_factor.to(x.device)
         return self._compute(learned, x, *arguments, **keywords)
 
 
@@ -137,7 +136,7 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
     parent, name, stock = rotary_module(model)
     layers = layer_type(text_config(model.config))
     learned = LearnedRotaryEmbedding(stock, factors, layers)
-    _check(learned, layers, next(stock.buffers()).device)
+    _check(learned, layers)
     setattr(parent, name, learned)
     try:
         yield
@@ -145,16 +144,10 @@ def learning(model: PreTrainedModel, factors: Factors) -> Iterator[None]:
         setattr(parent, name, stock)
 
 
-def _check(rotary: LearnedRotaryEmbedding, layers: str | None, device: torch.device) -> None:
+def _check(rotary: LearnedRotaryEmbedding, layers: str | None) -> None:
     """Raise InputError unless gradients reach every factor."""
-    positions = torch.arange(1, 4, device=device)[None]
     with torch.enable_grad():
-        rotations = rotary(
-            torch.zeros(1, device=device), positions, *([] if layers is None else [layers])
-        )
-        # cos and sin, or e^(imθ)
-        both = rotations if isinstance(rotations, tuple) else (torch.view_as_real(rotations),)
-        total = sum(rotation.abs().sum() for rotation in both)
+        total = cosines(rotary, layers, [1, 2, 3]).abs().sum()
         gradient = (
             torch.autograd.grad(total, rotary.factors.moves)[0]
             if total.requires_grad

@@ -30,7 +30,7 @@ from .. import CLEX_FILE, files
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
 from ..huggingface.configuration import EXTENSION, text_config
-from ..huggingface.embedding import apply_scaling, rope_geometry
+from ..huggingface.embedding import apply_scaling, cosines, rope_geometry
 from ..huggingface.rotation import rotary_module
 from .rotary import MAX_FACTOR, ClexRotaryEmbedding, Draw, cos_sin
 
@@ -256,8 +256,7 @@ def _is_llama_style(stock: nn.Module) -> bool:
     one layer type."""
     if not hasattr(stock, "inv_freq"):
         return False
-    inv_freq = stock.inv_freq
-    positions = torch.arange(5, device=inv_freq.device)[None]
-    expected = stock.attention_scaling * cos_sin(positions, inv_freq)[0]
-    cos = stock(torch.zeros(1, device=inv_freq.device), positions)[0]
+    cos = cosines(stock, None, [0, 1, 2, 3, 4])
+    positions = torch.arange(5, device=cos.device)[None]
+    expected = stock.attention_scaling * cos_sin(positions, stock.inv_freq)[0]
     return cos.shape == expected.shape and torch.allclose(cos, expected, atol=1e-5)

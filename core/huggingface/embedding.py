@@ -30,7 +30,7 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import at_length, buffer_name, rotary_module, state
+from .rotation import at_length, buffer_name, factor_name, rotary_module, state
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -103,11 +103,11 @@ def _scaled(
     """
     kind = layer_type(config)
     fresh = _stock(rotary)(config)
-    _cosines(fresh, kind, [0, plain.context_length - 1])  # longrope chooses its factors in a pass
+    cosines(fresh, kind, [0, plain.context_length - 1])  # longrope chooses its factors in a pass
     scaled = replace(
         plain,
         frequencies=tuple(fresh.get_buffer(buffer_name(kind)).tolist()),
-        attention_factor=getattr(fresh, _factor_name(kind)),
+        attention_factor=getattr(fresh, factor_name(kind)),
         rope_type=rope_type,
     )
     if not _computes(fresh, kind, scaled, plain.context_length):
@@ -125,7 +125,7 @@ def rotates_by(
     """Whether an embedding has the frequencies, in bfloat16 (8 bits of mantissa) if it was cast,
     and the attention factor of a geometry or a scaling."""
     kind = layer_type(config)
-    factor = getattr(rotary, _factor_name(kind), 1.0)  # which not every class of plain RoPE has
+    factor = getattr(rotary, factor_name(kind), 1.0)  # which not every class of plain RoPE has
     values = rotary.get_buffer(buffer_name(kind))
     tolerance = 1e-5 if values.dtype == torch.float32 else 2**-7
     turns = np.allclose(values.tolist(), stated.inv_freq, rtol=tolerance, atol=0)
@@ -196,7 +196,7 @@ def _computes(
     inv_freq = rotary.get_buffer(buffer_name(kind)).double().numpy()
     radian = np.minimum(1 / inv_freq, longer - 1).round().astype(int)
     positions = [0, 1, *radian, longer - 1]
-    cos = _cosines(rotary, kind, positions)
+    cos = cosines(rotary, kind, positions)
     angles = np.outer(positions, inv_freq)
     pairs = len(inv_freq)
     near = angles < 2
@@ -208,11 +208,16 @@ def _computes(
     )
 
 
-def _cosines(rotary: nn.Module, kind: str | None, positions: list[int]) -> torch.Tensor:
-    """What an embedding makes of one prompt's positions, [1, positions, columns]."""
+def cosines(rotary: nn.Module, kind: str | None, positions: list[int]) -> torch.Tensor:
+    """What an embedding makes of one prompt's positions, [1, positions, columns].
+
+    Args:
+        kind: the type of layers, where RoPE differs by it; else None.
+    """
+    device = next(rotary.buffers()).device
     result = rotary(
-        torch.zeros(1, 1),
-        torch.tensor([positions]),
+        torch.zeros(1, 1, device=device),
+        torch.tensor([positions], device=device),
         *([] if kind is None else [kind]),
     )
     return result[0] if isinstance(result, tuple) else torch.view_as_real(result)[..., 0]
@@ -227,10 +232,6 @@ def difference(model: PreTrainedModel, described: PreTrainedModel) -> str | None
             for _, _, rotary in (rotary_module(model), rotary_module(described))
         )
     return next((name for name in built if built[name] != held.get(name)), None)
-
-
-def _factor_name(layer_type: str | None) -> str:
-    return "attention_scaling" if layer_type is None else f"{layer_type}_attention_scaling"
 
 
 class _Kept(nn.Module):
@@ -249,7 +250,7 @@ class _Kept(nn.Module):
         self, *_, layer_type: str | None = None, **__
     ) -> tuple[torch.Tensor, float]:
         frequencies = self.get_buffer(buffer_name(layer_type))
-        return frequencies.clone(), getattr(self, _factor_name(layer_type))
+        return frequencies.clone(), getattr(self, factor_name(layer_type))
 
     def __reduce_ex__(self, protocol):
         return _new, (_stock(self),), vars(self)

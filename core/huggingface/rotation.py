@@ -128,6 +128,11 @@ def buffer_name(layer_type: str | None) -> str:
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
 
 
+def factor_name(layer_type: str | None) -> str:
+    """The name of the attention factor of a type of layers in a rotary embedding."""
+    return "attention_scaling" if layer_type is None else f"{layer_type}_attention_scaling"
+
+
 # ------------------------------------------------------------------------------------------
 # Frequencies that follow the length of the input: stock `dynamic` and two-list `longrope`, CLEX,
 # and methods by length. Transformers chooses them in each forward pass by that pass's last
