@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
+from ..huggingface.rotation import Float32
 from . import ode
 
 MAX_FACTOR = 16  # the largest t, in training and in evaluation
 Draw = tuple[int, Tensor]  # t, and a sample's positions
 
 
-class ClexRotaryEmbedding(nn.Module):
+class ClexRotaryEmbedding(Float32):
     """Takes the place of a Llama-style rotary embedding: (x, position_ids) → cos, sin, each [rows,
     length, d].
 
@@ -121,9 +122,6 @@ class ClexRotaryEmbedding(nn.Module):
         with torch.no_grad():
             inv_freq = ode.solve(self.up, self.down, self.geometry, t).numpy()
         return RopeScaling(inv_freq, 1.0, np.isclose(inv_freq, self.geometry.inv_freq / factor))
-
-    def _apply(self, fn, recurse=True):
-        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
 
 
 def cos_sin(positions: Tensor, inv_freq: Tensor) -> tuple[Tensor, Tensor]:

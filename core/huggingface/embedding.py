@@ -30,7 +30,7 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import at_length, buffer_name, factor_name, rotary_module, state
+from .rotation import Float32, at_length, buffer_name, factor_name, rotary_module, state
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -234,17 +234,9 @@ def difference(model: PreTrainedModel, described: PreTrainedModel) -> str | None
     return next((name for name in built if built[name] != held.get(name)), None)
 
 
-class _Kept(nn.Module):
-    """A mixin for rotary embeddings: they keep their frequencies, in float32, whatever is done to
-    the model.
-
-    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions.
-    ``.to(dtype)``, ``.half()`` and DeepSpeed's engine would all cast the buffers through
-    ``nn.Module._apply``. Initialising the model's weights anew would compute plain frequencies.
-    """
-
-    def _apply(self, fn, recurse=True):
-        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
+class _Kept(Float32):
+    """A mixin for stock rotary embeddings: they keep their frequencies, whatever is done to the
+    model. Initialising its weights anew would compute plain ones."""
 
     def compute_default_rope_parameters(
         self, *_, layer_type: str | None = None, **__

@@ -123,6 +123,18 @@ def rotary_module(model: nn.Module) -> tuple[nn.Module, str, nn.Module]:
     return found[0]
 
 
+class Float32(nn.Module):
+    """A mixin for rotary embeddings: their numbers stay float32 when the model is cast.
+
+    In bfloat16 the angle of the fastest pair is off by radians after a few hundred positions.
+    ``.to(dtype)``, ``.half()`` and DeepSpeed's engine would all cast them through
+    ``nn.Module._apply``.
+    """
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), recurse)
+
+
 def buffer_name(layer_type: str | None) -> str:
     """The name of the inverse frequencies of a type of layers in a rotary embedding."""
     return "inv_freq" if layer_type is None else f"{layer_type}_inv_freq"
