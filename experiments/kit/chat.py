@@ -1,5 +1,4 @@
-"""A tokenizer's chat template: what it makes of a question, its switches, and the date that it is
-told."""
+"""A tokenizer's chat template: what it makes of a question, and its switches."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ import contextlib
 import functools
 import inspect
 import json
-import sys
 from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -20,8 +18,8 @@ from core.errors import InputError, in_one_line
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CLOCK = "strftime_now"  # what templates call for today's date
-LONG_AGO = "1999-12-31"
+# What a template is told that asks for today's date, so that a run is the same tomorrow.
+_CLOCK = SimpleNamespace(now=lambda: datetime(2024, 11, 12))
 
 
 def switch(text: str) -> tuple[str, str]:
@@ -29,11 +27,6 @@ def switch(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    if name == CLOCK:
-        try:
-            datetime.fromisoformat(value)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{value!r} is no date such as {LONG_AGO}") from error
     return name, value
 
 
@@ -67,9 +60,7 @@ class Chat:
     ) -> None:
         self._tokenizer = tokenizer
         self._model = model
-        self._switches = {
-            name: value if name == CLOCK else _json_or_text(value) for name, value in given
-        }
+        self._switches = {name: _json_or_text(value) for name, value in given}
         if len(self._switches) < len(given):
             raise InputError("--chat-options gives a switch twice; give it once.")
         if not tokenizer.chat_template:
@@ -90,25 +81,18 @@ class Chat:
         except Exception as error:
             raise self._fails(in_one_line(error)) from error
         arguments = inspect.signature(self._tokenizer.apply_chat_template).parameters
-        known -= {"messages", *arguments, *self._tokenizer.special_tokens_map}
-        return known | ({CLOCK} if CLOCK in template else set())
+        return known - {"messages", *arguments, *self._tokenizer.special_tokens_map}
 
     def _fails(self, reason: str) -> InputError:
         return InputError(f"the chat template of {self._model} fails ({reason}); leave --chat out.")
 
-    def text(self, question: str, answer: str = "", day: str = "") -> str:
+    def text(self, question: str, answer: str = "") -> str:
         """A question in the template, up to where the answer begins, or with the answer.
-
-        Args:
-            day: what the template is told of today, unless its switches say that.
 
         Raises:
             InputError: the template fails, or leaves out or changes what is asked.
         """
         reason = "it leaves out or changes what is asked"
-        switches = dict(self._switches)
-        told = switches.pop(CLOCK, day)
-        clock = SimpleNamespace(now=lambda: datetime.fromisoformat(told)) if told else datetime
         said = {"user": question} | ({"assistant": answer} if answer else {})
         for typed in (False, True):  # some templates take typed parts alone
             turns = [
@@ -116,9 +100,9 @@ class Chat:
                 for role, text in said.items()
             ]
             try:
-                with mock.patch("transformers.utils.chat_template_utils.datetime", clock):
+                with mock.patch("transformers.utils.chat_template_utils.datetime", _CLOCK):
                     text = self._tokenizer.apply_chat_template(
-                        turns, add_generation_prompt=not answer, tokenize=False, **switches
+                        turns, add_generation_prompt=not answer, tokenize=False, **self._switches
                     )
             except Exception as error:  # a template is a program and raises anything
                 reason = in_one_line(error)
@@ -141,12 +125,6 @@ class Chat:
     def facts(self) -> dict:
         """What a record says of it: a hash of the template and of what it makes of nothing, and the
         switches."""
-        empty = self.text("")
-        if CLOCK not in self._switches and empty != self.text("", day=LONG_AGO):
-            print(
-                f"note: the chat template states today's date, so tomorrow this is another run; "
-                f"--chat-options {CLOCK}={datetime.now().date()} keeps the date.",
-                file=sys.stderr,
-            )
-        stated = {"chat": records.identity(template=self._tokenizer.chat_template, empty=empty)}
+        template = self._tokenizer.chat_template
+        stated = {"chat": records.identity(template=template, empty=self.text(""))}
         return stated | ({"chat_options": self._switches} if self._switches else {})

@@ -11,7 +11,7 @@ from core import discovery
 from core.errors import DoesNotFit, InputError
 from eval import Request, special_tokens
 from experiments.kit import processes
-from experiments.kit.chat import CLOCK, LONG_AGO, Chat, switch, thinks
+from experiments.kit.chat import Chat, switch, thinks
 from experiments.kit.command_line import SKIPPED, list_option, option
 from experiments.kit.engine import Engine
 from experiments.kit.experiment import Experiment, Prepared
@@ -42,8 +42,7 @@ class Generation(Experiment):
             "--chat-options",
             switch,
             "NAME=VALUE",
-            "switches of the template, such as enable_thinking=false; "
-            f"{CLOCK}={LONG_AGO} is the date of one that states today's",
+            "switches of the template, such as enable_thinking=false",
         )
         if items:
             parser.add_argument(

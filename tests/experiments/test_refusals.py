@@ -89,7 +89,6 @@ LINES = """
     a file that is called as plays are: best --model {model} --texts plays:39
     switches without a template: passkey --model {model} --chat-options a=1
     a switch without a value: passkey --model {model} --chat --chat-options thinking
-    a clock that shows no date: passkey --model {model} --chat --chat-options strftime_now=today
 
     no text: perplexity --model {model} --lengths 64 --texts nowhere
     a text that is not UTF-8: perplexity --model {model} --lengths 64 --texts latin.txt

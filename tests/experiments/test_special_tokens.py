@@ -159,39 +159,33 @@ def test_an_answer_in_a_chat_ends_with_its_turn(requests_of, model, results, end
 
 
 SWITCHED = TEMPLATE + "{% if thinks is defined and thinks is false %}<think></think>{% endif %}"
-DATED = TEMPLATE + "{{ strftime_now('%d %B') }}"
 
 
 @pytest.mark.parametrize(
-    "template, options, begins, others",
+    "off, on",
     [
-        (SWITCHED, ["thinks=false"], "<think></think>", ["thinks=true"]),
-        (SWITCHED, ["thinks=False"], "<think></think>", ["thinks=True"]),
-        (SWITCHED, ["thinks=FALSE"], "<think></think>", ["thinks=TRUE"]),
-        (DATED, ["strftime_now=1999-12-31"], "31 December", ["strftime_now=1999-12-30"]),
-        (DATED, ["strftime_now=19991231"], "31 December", ["strftime_now=19991230"]),
+        ("thinks=false", "thinks=true"),
+        ("thinks=False", "thinks=True"),
+        ("thinks=FALSE", "thinks=TRUE"),
     ],
 )
 def test_the_templates_own_switches_are_given_and_stated(
-    requests_of, model, here, results, refusal, template, options, begins, others
+    requests_of, model, here, results, refusal, off, on
 ):
-    (model / "chat_template.jinja").write_text(template)
-    (request,) = requests_of(PASSKEY, "--chat", "--chat-options", *options)
-    assert f"[assistant]{begins}" in byte_tokenizer().decode(request.prompt)
-    name, _, value = options[0].partition("=")
-    stated = record(results)["run"]["chat_options"]
-    assert stated == {name: False if value.lower() == "false" else value}
+    (model / "chat_template.jinja").write_text(SWITCHED)
+    (request,) = requests_of(PASSKEY, "--chat", "--chat-options", off)
+    assert "[assistant]<think></think>" in byte_tokenizer().decode(request.prompt)
+    assert record(results)["run"]["chat_options"] == {"thinks": False}
     line = [PASSKEY, "--chat", *here, "--chat-options"]
-    assert "--replace" in refusal(*line, *others)
+    assert "--replace" in refusal(*line, on)
     assert "'think'; it has" in refusal(*line, "think=false")
-    assert "twice" in refusal(*line, *options, *others)
+    assert "twice" in refusal(*line, off, on)
 
 
-def test_a_template_that_states_todays_date_says_so(call, model, here, requests_of):
-    (model / "chat_template.jinja").write_text(DATED)
-    requests_of(PASSKEY, "--chat")
-    _, _, err = call(PASSKEY, "--chat", *here)
-    assert "--chat-options strftime_now=" in err
+def test_a_template_that_states_todays_date_states_the_same_each_day(model, requests_of):
+    (model / "chat_template.jinja").write_text(TEMPLATE + "{{ strftime_now('%d %B %Y') }}")
+    (request,) = requests_of(PASSKEY, "--chat")
+    assert "[assistant]12 November 2024" in byte_tokenizer().decode(request.prompt)
 
 
 @pytest.mark.parametrize(
