@@ -20,7 +20,6 @@ is the state after the last step; no step is chosen by its loss.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import records
@@ -28,9 +27,7 @@ from core import rope
 from core.errors import InputError
 from core.geometry import RopeScaling
 from core.setting import Setting
-from experiments.beyond import learning_loop
 from experiments.beyond.blocks import divisions
-from experiments.beyond.learning_loop import Learning
 from experiments.kit import command_line, texts
 from experiments.kit.command import Command
 from experiments.kit.command_line import count, number, option, seed
@@ -47,7 +44,6 @@ class Learned(Command):
     def add_arguments(parser: command_line.Parser) -> None:
         command_line.add_factor_argument(parser)
         command_line.add_dtype_argument(parser)
-        defaults = Learning()
         parser.add_argument(
             "--from",
             dest="start",
@@ -69,30 +65,25 @@ class Learned(Command):
             "TOKENS",
             "tokens per sequence, more than L (default L' = s·L)",
         )
-        option(group, "--steps", count, "N", "at most N steps", defaults.steps)
-        option(group, "--batch", count, "N", "sequences per step", defaults.batch)
+        option(group, "--steps", count, "N", "at most N steps", 200)
+        option(group, "--batch", count, "N", "sequences per step", 1)
         turns = "how far a step turns a pair at distance L, in radians"
-        option(group, "--learning-rate", number, "RATE", turns, defaults.learning_rate)
+        option(group, "--learning-rate", number, "RATE", turns, 0.2)
         group = parser.add_argument_group("held-out texts, which are not trained on")
         texts.add_arguments(group, "hold out")
         option(group, "--sequences", count, "N", "sequences from the second half of each text", 4)
-        option(
-            group,
-            "--evaluate-every",
-            count,
-            "STEPS",
-            "steps between evaluations",
-            defaults.evaluate_every,
-        )
+        option(group, "--evaluate-every", count, "STEPS", "steps between evaluations", 10)
 
     def run(self) -> None:
-        from experiments.training import corpus  # with torch, which --help does without
+        # with torch, which --help does without
+        from experiments.beyond import learning_loop
+        from experiments.training import corpus
 
         self.join()
         given = self.arguments
         method = given.start
-        settings = Learning(
-            **{field.name: getattr(given, field.name) for field in dataclasses.fields(Learning)}
+        settings = learning_loop.Learning(
+            given.steps, given.batch, given.learning_rate, given.evaluate_every
         )
         start = self.start()
         length = self.length()

@@ -6,8 +6,6 @@ the optimizer's state after the step. So a killed run replays its lines and cont
 bit on the same number of threads.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time
@@ -15,40 +13,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+from torch import Tensor
 from tqdm import tqdm
+from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 
-from core.discovery import later
+from core import extend
+from core.beyond import learned_factors
 from core.errors import NonFiniteError
 from core.geometry import RopeGeometry, RopeScaling
 from core.rope import ORIGINAL
+from eval import perplexity
 from eval.intervals import mean_interval
 from experiments.beyond.blocks import divisions
 from experiments.kit import texts
+from experiments.training.corpus import PackedSequences
+from experiments.training.loss import HeadLoss
 from records.journal import Journal
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-    from transformers import PreTrainedModel, modeling_layers
-
-    from core import extend
-    from core.beyond import learned_factors
-    from eval import perplexity
-    from experiments.training import loss as training_loss
-    from experiments.training.corpus import PackedSequences
-    from experiments.training.loss import HeadLoss
-else:
-    torch, extend, learned_factors, modeling_layers, perplexity, training_loss = later(
-        "torch",
-        "core.extend",
-        "core.beyond.learned_factors",
-        "transformers.modeling_layers",
-        "eval.perplexity",
-        "experiments.training.loss",
-    )
 
 PATIENCE = 5  # the held-out loss must improve within so many evaluations,
 LEAST = 0.001  # by more than so many nats
@@ -67,10 +51,10 @@ class Learning:
         evaluate_every: steps between evaluations.
     """
 
-    steps: int = 200
-    batch: int = 1
-    learning_rate: float = 0.2
-    evaluate_every: int = 10
+    steps: int
+    batch: int
+    learning_rate: float
+    evaluate_every: int
 
     @property
     def falling(self) -> int:
@@ -163,7 +147,7 @@ class Learner:
             learned_factors.learning(self.model, self._factors),
             tqdm(total=settings.steps, desc="learning", unit="step") as bar,
         ):
-            head = training_loss.HeadLoss(self.model)
+            head = HeadLoss(self.model)
             while True:
                 end = None if falls_from is None else falls_from + settings.falling
                 if step % settings.evaluate_every == 0 or step == end:
@@ -266,8 +250,8 @@ _STATE = "moves", "exp_avg", "exp_avg_sq"  # the parameters and their moments in
 def _recomputing(model: PreTrainedModel) -> Iterator[None]:
     """Inside the context, each layer's activations are recomputed in the backward pass, to save
     memory."""
-    kind = modeling_layers.GradientCheckpointingLayer
-    layers = [module for module in model.modules() if isinstance(module, kind)]
+    every = model.modules()
+    layers = [module for module in every if isinstance(module, GradientCheckpointingLayer)]
     model.activation_checkpointing_enable({"use_reentrant": False})
     # transformers recomputes only in training mode. The modules inside stay in evaluation mode,
     # without dropout.
