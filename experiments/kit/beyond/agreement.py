@@ -15,11 +15,16 @@ from transformers import PreTrainedModel
 import records
 from core import rope
 from core.errors import InputError
+from core.extend import extend
 from core.geometry import RopeGeometry, RopeScaling
 from core.huggingface import embedding
+from core.huggingface.configuration import text_config
 from core.setting import Setting
-from eval import Request, perplexity
+from eval import Request, perplexity, special_tokens
 from eval.beyond.endpoint import Endpoint
+from experiments.kit import command_line, texts
+from experiments.kit.beyond import serving
+from experiments.kit.model import Model, resolve
 
 BEGINNINGS = 64  # of a text, whose next tokens are compared if those of the text cannot be
 PARTS = 32  # of the compared tokens, so that a mistake beyond some position is seen
@@ -47,6 +52,104 @@ class Served:
     positions: np.ndarray
     losses: np.ndarray
     generated: bool
+
+
+def compare(arguments) -> dict:
+    """The comparison that a command line asks for, as --json prints it.
+
+    Raises:
+        InputError: the server or the model cannot be compared.
+        NonFiniteError: a loss is not finite.
+    """
+    base, extension = extended(arguments)
+    method = extension["method"]
+    options = extension["options"]
+    factor = extension["factor"]
+    context_length = base.context_length
+    longer = round(context_length * factor)
+    added = method if arguments.method else None
+    at = Endpoint(
+        arguments.url,
+        serving.served_name(base, added, factor, options),
+        text_config(base.config).vocab_size,
+        by_name=False,
+    )
+    read = min(longer, at.most_tokens) - 1  # the server makes one token more
+    if read <= context_length:
+        raise InputError(
+            f"the server takes {at.most_tokens:,} tokens, so none beyond L = {context_length:,} "
+            f"can be compared; start it with {longer:,} (vLLM: --max-model-len)."
+        )
+    tokenizer = base.tokenizer
+    bos = special_tokens.beginning(tokenizer, arguments.bos)
+    books = texts.sequences(tokenizer, texts.chosen(arguments), read - max(len(bos), 1), bos)
+    served = [ask(at, book.title, tokens) for book, tokens in books.items()]
+    positions = np.concatenate([text.positions for text in served])
+    theirs = np.concatenate([text.losses for text in served])
+
+    def load(dtype: str) -> PreTrainedModel:
+        model = base.load(dtype)
+        return extend(model, added, factor, **options) if added else model
+
+    rounded = losses(load("bfloat16"), served)
+    model = load("float32")
+    ours = losses(model, served)
+    found = judged(positions, theirs, ours, rounded, context_length, arguments.tolerance)
+    close = None
+    if not found["agrees"]:
+        after = positions >= found["position"]
+        wrong = {
+            "the right losses, each given for the token before": np.roll(ours, -1),
+            "the right losses, each given for the token after": np.roll(ours, 1),
+            **mistaken(model, base.geometry, extension, served),
+        }
+        wrong = {words: each[after] for words, each in wrong.items()}
+        close = nearest(theirs[after], ours[after], wrong, found["tolerance"])
+    return {
+        **found,
+        "compared": "generated tokens" if served[0].generated else "the text's tokens",
+        "nearest": close,
+        "model": base.name,
+        "method": method,
+        "options": options,
+        "factor": factor,
+        "context_length": context_length,
+        "longer": longer,
+        "read": read,
+        "url": arguments.url,
+        "server": at.server,
+        "fingerprint": at.fingerprint,
+        "served": at.model,
+    }
+
+
+def extended(arguments) -> tuple[Model, dict]:
+    """The model that a command line names, and by what it is extended: "method", "options" and
+    "factor". The method is None if the checkpoint states one that is not known here.
+
+    Raises:
+        InputError: it is not extended, or its frequencies depend on a prompt's length.
+    """
+    base = resolve(arguments.model, as_it_is=not arguments.method)
+    extension = base.extension
+    method = None
+    if arguments.method:
+        if len(arguments.method) > 1:
+            raise InputError("a server has one model; give one --method.")
+        ((method, options),) = command_line.chosen_methods(arguments)
+        rope.scale(base.geometry, method, arguments.factor, **options)  # refused before any work
+        extension = {"method": method, "options": options, "factor": arguments.factor}
+    if not extension:
+        raise InputError(
+            f"{base.name} does not say how it was extended; give the checkpoint that the server "
+            "runs, or --method and --factor."
+        )
+    if serving.follows_length(base, method):
+        raise InputError(
+            f"{extension['method'] or base.name} chooses its frequencies by the input's length, "
+            "which no server does; give another."
+        )
+    return base, extension
 
 
 def ask(at: Endpoint, title: str, tokens: Tensor) -> Served:
