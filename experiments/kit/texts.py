@@ -151,21 +151,10 @@ def chosen(arguments: argparse.Namespace) -> list[Book]:
 
 
 def source(text: str) -> Path | str:
-    """What --texts names: a path, or texts of packages by a name such as "plays:39"."""
+    """What --texts names: texts of packages by a name such as "plays:39", else a path."""
     kind, colon, count = text.partition(":")
-    there = os.path.exists(text)
-    if not colon or os.sep in text or (there and kind not in _KINDS):
+    if not colon or kind not in _KINDS:
         return command_line.path(text)
-    if there:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} names a file here and texts of a package; give ./{text} for the file, or "
-            "rename it"
-        )
-    if kind not in _KINDS:
-        known = ", ".join(f"{each}:{most}" for each, most in _KINDS.items())
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no file, and of packages there are {known}; give one of these"
-        )
     if count not in map(str, range(1, _KINDS[kind] + 1)):
         raise argparse.ArgumentTypeError(
             f"{text!r} names no texts; give {kind}:1 to {kind}:{_KINDS[kind]}"

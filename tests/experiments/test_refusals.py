@@ -86,7 +86,6 @@ LINES = """
     plays without a number: best --model {model} --texts plays:all
     no plays: best --model {model} --texts plays:0
     texts of an unknown kind: best --model {model} --texts novels:3
-    a file that is called as plays are: best --model {model} --texts plays:39
     switches without a template: passkey --model {model} --chat-options a=1
     a switch without a value: passkey --model {model} --chat --chat-options thinking
 
@@ -123,7 +122,7 @@ ROWS = dict(line.strip().split(": ", 1) for line in LINES.splitlines() if line)
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
-    for name in ("text.txt", "copy.txt", "plays:39"):
+    for name in ("text.txt", "copy.txt"):
         (here / name).write_text("All happy families are alike. " * 60)
     (here / "latin.txt").write_bytes("Ça va mal".encode("latin-1"))
     for file in ("empty.txt", "model.gguf"):
