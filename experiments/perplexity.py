@@ -34,7 +34,9 @@ class Perplexity(Experiment):
     def add_options(parser) -> None:
         lengths = "window lengths (default: L and L')"
         list_option(parser, "--lengths", count, "TOKENS", lengths)
-        step = f"tokens from one window to the next (default {STRIDE}, at most half a window)"
+        step = (
+            f"tokens from one window to the next (default {STRIDE}, at most half of the shortest)"
+        )
         option(parser, "--stride", count, "S", step)
         texts.add_arguments(parser)
         most = "score the first N tokens of each text (default: all)"
@@ -47,27 +49,25 @@ class Perplexity(Experiment):
         """
         given = self.arguments
         before = len(self.bos)
-        strides = {}
-        for length in given.lengths or [self.context_length, self.extended_length]:
-            stride = given.stride or max(min(STRIDE, length // 2), 1)
-            perplexity.windows(length + 1, length, stride, before)  # refuses an impossible stride
-            strides[length] = stride
-        least = max(strides) + 1 - before
+        lengths = given.lengths or [self.context_length, self.extended_length]
+        stride = given.stride or max(min(STRIDE, min(lengths) // 2), 1)
+        longest = max(lengths)
+        perplexity.windows(longest, min(lengths), stride, before)  # refuses an impossible stride
+        least = longest + 1 - before
         if given.tokens and given.tokens < least:
             raise InputError(
-                f"--tokens {given.tokens} are no more than the window of {max(strides)}; give "
+                f"--tokens {given.tokens} are no more than the window of {longest}; give "
                 f"{least} or more."
             )
         books = texts.read(self.model.tokenizer, texts.scored(self), least, given.tokens)
         samples = {}
-        for length, stride in sorted(strides.items(), reverse=True):
+        for length in sorted(lengths, reverse=True):
             for book, ids in books.items():
                 for span in perplexity.windows(len(ids), length, stride, before):
                     samples[f"{book.title}/{length}/{span[0]}"] = (ids, span)
-        different = len(set(strides.values())) > 1
         settings = {
-            "lengths": list(strides),
-            "stride": list(strides.values()) if different else stride,
+            "lengths": lengths,
+            "stride": stride,
             "tokens": given.tokens,
             **texts.bos_for_record(self.bos),
         }
