@@ -30,12 +30,6 @@ on       = $(filter-out 0,$(value $(1)))
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
-# A function `def NAME(results: Results) -> Table:` (`-> Figure:`) of a module in these folders, the paper's and those
-# beyond it, is one table or one figure; a new function is a new target.
-names    = $(shell sed -nE 's/^def ([a-z][a-z0-9_]*)\(results: Results\) -> (Table|Figure):/\1/p' $(wildcard $(1)/*.py $(1)/beyond/*.py))
-TABLES  := $(call names,tables)
-FIGURES := $(call names,figures)
-
 # What is measured anew, and where its records go: those of a model of one's own have a folder apart.
 MEASURED = $(or $(value MODEL),tiny)
 BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
@@ -50,7 +44,7 @@ RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify train rerun ablations report clean \
-  $(TABLES:%=table_%) $(FIGURES:%=fig_%) table_longbench
+  table_longbench
 
 # `##@` begins a group of the list, `## ` after a target says what it does, and `##   ` below says which options it takes.
 help: ## This list
@@ -126,14 +120,11 @@ figures: env ## Every figure, into figures/MODEL/
 	@$(PY) -m figures $(SHOWN)
 pages: env ## Every page: results/MODEL/README.md, README.md and others
 	@$(PY) -m report.pages $(SHOWN)
-$(TABLES:%=table_%): table_%: env
-	@$(PY) -m tables $(call quote,$*) $(SHOWN)
-$(FIGURES:%=fig_%): fig_%: env
-	@$(PY) -m figures $(call quote,$*) $(SHOWN)
-# An experiment with records and no table of its own gets one of the scores that they hold.
+# A function `def NAME(results: Results) -> Table:` (`-> Figure:`) of a module in tables/ (figures/) or in beyond/ there is
+# one table or one figure. An experiment with records and no table of its own gets one of the scores that they hold, and
+# any other name is refused with those that there are.
 table_%: env
 	@$(PY) -m tables $(call quote,$*) $(SHOWN)
-# Any other name is refused with those that there are.
 fig_%: env
 	@$(PY) -m figures $(call quote,$*) $(SHOWN)
 table_longbench: table_longbench_e ## Table 1 by a shorter name
