@@ -43,6 +43,11 @@ def on_texts(losses: dict[int, dict[str, float]], **more) -> dict:
     } | more
 
 
+def in_books(within, beyond) -> dict[str, tuple[float, float]]:
+    """Numbers within L and beyond it, one of each for a book."""
+    return {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
+
+
 def of_passkeys(rows: list[dict]) -> dict:
     """The scores of experiments.passkey by length, each prompt at a depth of its own."""
     by_depth = [
@@ -110,6 +115,40 @@ class Recorder:
         self.records[f"{experiment}/{file}.json"] = record
         return record
 
+    def losses(self, method, books, starts=(0, LENGTH), length=2 * LENGTH, **more) -> None:
+        """A record of losses by position.
+
+        Args:
+            books: by title the losses of a book's blocks, of which each book has as many.
+            starts: of the ranges.
+        """
+        ends = (*starts[1:], length)
+        ranges = [{"start": start, "end": end} for start, end in zip(starts, ends)]
+        block = length // len(next(iter(books.values())))
+        scores = {"block": block, "blocks": books, "ranges": ranges, "buckets": ranges}
+        read = {"data": dict.fromkeys(books, "hash"), "length": length}
+        self.add("loss_by_position", method, scores, **read | more)
+
+    def keys(self, method, books, distances=(1, LENGTH + 1), found=None, **more) -> None:
+        """A record of keys in books.
+
+        Args:
+            books: by title the nats of a book's keys, one at each distance to the question.
+            found: by title whether each key is found; None if all are.
+        """
+        found = found or {title: [True] * len(nats) for title, nats in books.items()}
+        keys = {
+            title: [
+                {"place": 0, "distance": distance, "nats": each, "found": said}
+                for distance, each, said in zip(distances, nats, found[title], strict=True)
+            ]
+            for title, nats in books.items()
+        }
+        starts = (0, LENGTH) if max(distances) > LENGTH else (0,)
+        ranges = [{"start": start, "nats": 0.0} for start in starts]
+        read = {"data": dict.fromkeys(books, "hash"), "keys": len(distances), "dtype": "float32"}
+        self.add("needles", method, {"keys": keys, "ranges": ranges}, **read | more)
+
     def results(self, name: str = "mine") -> Results:
         """What is in memory, written out."""
         folder = self.folder / str(next(self._count))
@@ -129,22 +168,15 @@ class Recorder:
         """A record of each experiment; a method that is `better` scores more and loses less by
         that."""
 
+        setting = {"factor": factor, "options": options, "seed": seed}
+
         def add(experiment, scores, **run):
-            self.add(experiment, method, scores, factor, options, seed, **run)
+            self.add(experiment, method, scores, **setting, **run)
 
         far = LENGTH * max(factor, 2)  # also of a model as it is, whose factor is 1
         nats = 3.0 - better
-        place = {
-            "block": 1024,
-            "blocks": {"A Book": [nats] * (far // 1024)},
-            "ranges": [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": far}],
-        }
-        add("loss_by_position", place, data={"A Book": "hash"}, length=far)
-        places = ((LENGTH + 9, nats), (9, nats))
-        keys = [{"place": 0, "distance": at, "nats": each, "found": True} for at, each in places]
-        edges = [{"start": 0, "nats": nats}, {"start": LENGTH, "nats": nats}]
-        found = {"keys": {"A Book": keys}, "ranges": edges}
-        add("needles", found, data={"A Book": "hash"}, length=far, keys=2, dtype="float32")
+        self.losses(method, {"A Book": [nats] * (far // 1024)}, length=far, **setting)
+        self.keys(method, {"A Book": [nats, nats]}, length=far, **setting)
         losses = {length: {"A Book": nats} for length in (LENGTH, far)}
         add("perplexity", **on_texts(losses, stride=[LENGTH // 2, LENGTH]))
         found = score(50 + better)

@@ -147,9 +147,7 @@ def test_a_title_names_a_precision_that_is_not_float32(recorder, experiment):
 
 def test_keys_that_nobody_asked_for_are_no_share(recorder):
     """Of a record with keys within L alone."""
-    key = {"place": 0, "distance": 9, "nats": 1.0, "found": True}
-    scores = {"keys": {"A Book": [key, key]}, "ranges": [{"start": 0, "nats": 1.0}]}
-    recorder.add("needles", "yarn", scores, data={"A Book": "hash"}, keys=2, dtype="float32")
+    recorder.keys("yarn", {"A Book": [1.0, 1.0]}, distances=(9, 9))
     (block,) = drawn_table("needles", recorder.results()).blocks
     (row,) = block.rows
     found = [cell.text for head, cell in zip(block.header, row) if head.startswith("found")]

@@ -13,29 +13,10 @@ from core.errors import InputError
 from core.setting import Setting
 
 
-def book(*losses, title="A Book"):
-    ranges = [{"start": 0, "end": 8192}, {"start": 8192, "end": 16384}]
-    scores = {"block": 4096, "blocks": {title: list(losses)}, "ranges": ranges}
-    return {
-        "data": {title: "hash"},
-        "length": 16384,
-        "scores": scores,
-        "comparable": ["data", "length"],
-    }
-
-
-def with_blocks(blocks):
-    """A record of several texts."""
-    record = book(0)
-    record["scores"]["blocks"] = blocks
-    return record
-
-
 def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
-    recorder.add("loss_by_position", "ntk", **book(1, 1, 9, 9, title="Another"))
-    for method in ("yarn", "pi"):
-        recorder.add("loss_by_position", method, **book(1, 1, 2, 2))
-    recorder.add("loss_by_position", "pi", seed=0, **book(1, 1, 2, 2))
+    recorder.losses("ntk", {"Another": [1, 1, 9, 9]})
+    for method, seed in (("yarn", None), ("pi", None), ("pi", 0)):
+        recorder.losses(method, {"A Book": [1, 1, 2, 2]}, seed=seed)
     results = recorder.results()
     sets = books.sets(results, "loss_by_position")
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [
@@ -49,8 +30,8 @@ def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
 
 def test_differences_are_paired_by_text_and_seed(recorder):
     for seed, more in ((0, 1.0), (1, 3.0)):
-        recorder.add("loss_by_position", "pi", seed=seed, **book(1, 1, 2 + more, 7 + more))
-    recorder.add("loss_by_position", "yarn", seed=0, **book(0, 1, 2, 7))
+        recorder.losses("pi", {"A Book": [1, 1, 2 + more, 7 + more]}, seed=seed)
+    recorder.losses("yarn", {"A Book": [0, 1, 2, 7]}, seed=0)
     pi, yarn = books.sets(recorder.results(), "loss_by_position")[0].rows
     gap = loss_by_position.gap(pi, yarn)
     assert (gap.mean, gap.low, gap.texts) == (
@@ -69,7 +50,7 @@ def test_parts_of_a_book_are_one_sample(recorder):
         blocks = {}
         for text, (one, other) in enumerate(losses.tolist()):
             blocks |= {f"Book {text}, part 1": one, f"Book {text}, part 2": other}
-        recorder.add("loss_by_position", method, **with_blocks(blocks))
+        recorder.losses(method, blocks)
         means[method] = losses[:, :, 2:].mean(axis=(1, 2))
     pi, yarn = books.sets(recorder.results(), "loss_by_position")[0].rows
     for score, values in (
@@ -101,7 +82,7 @@ def test_where_no_seed_is_shared_those_of_each_side_count(recorder, other_seeds)
         losses = np.random.default_rng(len(seeds)).normal(3, 0.5, (len(seeds), 8))
         for of, by_text in zip(seeds, losses):
             blocks = {f"Book {text}": [0, 0, loss, loss] for text, loss in enumerate(by_text)}
-            recorder.add("loss_by_position", method, seed=of, **with_blocks(blocks))
+            recorder.losses(method, blocks, seed=of)
         sides.append(losses)
     sets = books.sets(recorder.results(), "loss_by_position")
     rows = {row.setting.method: row for rows in sets for row in rows.rows}
@@ -130,14 +111,17 @@ def test_only_losses_of_the_same_texts_are_compared(recorder, experiment, field,
     for method, order in (("pi", "AB"), ("yarn", "BA")):
         losses = {title: {"A": [1, 1, 2, 2], "B": [1, 1, 7, 7]}[title] for title in order}
         run = {"data": dict.fromkeys(order, "hash"), "length": 16384}
+        run["comparable"] = ("data", "length")
         if method == "yarn" and field == "losses":
             losses = value
         elif method == "yarn" and field:
             run[field] = value
-        record = with_blocks(losses)
-        windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in losses.items()}
-        record["scores"] |= {"by_window": windows, "by_length": [{"length": 16384}]}
-        recorder.add(experiment, method, **record | run)
+        if experiment == "perplexity":
+            windows = {f"{title}/16384/0": [*of[2:3], 1][-2:] for title, of in losses.items()}
+            scores = {"by_window": windows, "by_length": [{"length": 16384}]}
+            recorder.add(experiment, method, scores, **run)
+        else:
+            recorder.losses(method, losses, **run)
     with pytest.raises(InputError, match=says) if says else contextlib.nullcontext():
         runs = recorder.results().records(experiment)
         rows = [Row(Setting.of(run.run), (run,)) for run in runs]

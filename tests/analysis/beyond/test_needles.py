@@ -8,22 +8,7 @@ from scipy import stats
 from analysis.beyond import books, needles
 from core.errors import InputError
 
-L = 8192
-
-
-def record(nats, found, read=None, distances=(12000, 9000, 5000, 1000)):
-    """Keys of books from nats and found, by title: one value a distance."""
-    keys = {
-        title: [
-            {"place": 16320 - far, "distance": far, "nats": each, "found": said}
-            for far, each, said in zip(distances, nats[title], found[title], strict=True)
-        ]
-        for title in nats
-    }
-    run = {"read": read} if read else {}
-    ranges = [{"start": 0, "nats": 0.0}, {"start": L, "nats": 0.0}]
-    data = dict.fromkeys(nats, "hash")
-    return run | {"data": data, "scores": {"keys": keys, "ranges": ranges}}
+FOUR = (12000, 9000, 5000, 1000)  # two beyond L, which is 8192
 
 
 def drawn(seed, books=6):
@@ -42,7 +27,7 @@ def test_means_gaps_and_counts_are_those_of_pandas_and_scipy(recorder):
     nats = {}
     for seed, method in enumerate(("yarn", "pi")):
         of_books, found = drawn(seed)
-        recorder.add("needles", method, **record(of_books, found))
+        recorder.keys(method, of_books, FOUR, found)
         nats[method] = pd.DataFrame(of_books)
     of = rows(recorder)
     apart = nats["pi"] - nats["yarn"]
@@ -58,45 +43,42 @@ def test_means_gaps_and_counts_are_those_of_pandas_and_scipy(recorder):
         count = pd.DataFrame(found)[side].to_numpy().sum()
         assert needles.found(of["PI"], where) == (count, 12)
     run = of["PI"].first
-    assert needles.distances(run).tolist() == [12000, 9000, 5000, 1000]
+    assert needles.distances(run).tolist() == [*FOUR]
     assert needles.by_distance(run) == pytest.approx(nats["pi"].mean(axis=1))
 
 
 def test_parts_of_a_book_are_one_book(recorder):
     nats = {"A, part 1": [8, 8, 1, 1], "A, part 2": [4, 4, 3, 3], "B": [2, 2, 2, 2]}
-    recorder.add("needles", "yarn", **record(nats, dict.fromkeys(nats, [True] * 4)))
+    recorder.keys("yarn", nats, FOUR)
     (row,) = rows(recorder).values()
     assert needles.level(row, "beyond L").texts == (6, 2)
     assert needles.level(row, "within L").texts == (2, 2)
 
 
 def test_what_reads_the_last_tokens_alone_is_a_row_of_its_own(recorder):
-    whole, last = drawn(0), drawn(1)
-    recorder.add("needles", "original", **record(*whole))
-    recorder.add("needles", "original", **record(*last, read=L))
+    (whole, _), (last, _) = drawn(0), drawn(1)
+    recorder.keys("original", whole, FOUR)
+    recorder.keys("original", last, FOUR, read=8192)
     of = rows(recorder)
     assert list(of) == ["original", "original, last 8k"]
     (sets,) = books.sets(recorder.results(), "needles")
     assert sets.find("original").setting.last is None
     gap = needles.gap(of["original, last 8k"], of["original"])
-    apart = pd.DataFrame(last[0])[:2].mean() - pd.DataFrame(whole[0])[:2].mean()
+    apart = pd.DataFrame(last)[:2].mean() - pd.DataFrame(whole)[:2].mean()
     assert gap.mean == pytest.approx(apart.mean())
 
 
 def test_keys_of_other_books_are_not_compared(recorder):
-    recorder.add("needles", "yarn", **record(*drawn(0)))
-    recorder.add("needles", "pi", **record(*drawn(0, books=5)))
+    for method, count in (("yarn", 6), ("pi", 5)):
+        recorder.keys(method, drawn(0, count)[0], FOUR)
     of = rows(recorder)
     with pytest.raises(InputError, match="differ in data"):
         needles.gap(of["PI"], of["YaRN"])
 
 
 def test_where_no_key_lies_beyond_l_there_is_no_number_of_it(recorder):
-    near = {"distances": (5000, 4000, 3000, 1000)}
-    recorder.add("needles", "yarn", **record(*drawn(0), **near))
-    recorder.add("needles", "pi", **record(*drawn(1), **near))
-    for run in recorder.records.values():
-        run["scores"]["ranges"] = run["scores"]["ranges"][:1]
+    for seed, method in enumerate(("yarn", "pi")):
+        recorder.keys(method, drawn(seed)[0], (5000, 4000, 3000, 1000))
     of = rows(recorder)
     assert needles.level(of["PI"], "beyond L") is needles.gap(of["PI"], of["YaRN"]) is None
     assert needles.gap(of["PI"], of["YaRN"], "within L").n == 6

@@ -4,7 +4,7 @@ import pytest
 
 from analysis.claims import CLAIMS
 from analysis.claims.statement import overall
-from tests.analysis.recorder import LENGTH, Recorder, score
+from tests.analysis.recorder import Recorder, score
 
 PAPERS = {"n_hat": 40}  # DPRoPE's options at s = 2 in the paper's experiments, of 64 dimensions
 
@@ -26,33 +26,6 @@ class Claimed(Recorder):
         if experiment == "longbench_e":
             scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
         self.add(experiment, method, scores, **more)
-
-    def losses(self, method, within, beyond, **more):
-        """A record of losses by position on books: one number a book, within L and beyond it."""
-        books = {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
-        ranges = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-        self.add(
-            "loss_by_position",
-            method,
-            {"block": LENGTH, "blocks": books, "ranges": ranges},
-            data=dict.fromkeys(books, "hash"),
-            length=2 * LENGTH,
-            **more,
-        )
-
-    def keys(self, method, within, beyond, **more):
-        """A record of keys in books: the nats of one key a book within L, and of one beyond it."""
-        books = {
-            f"Book {i}": [
-                {"place": 0, "distance": LENGTH + 1, "nats": far, "found": False},
-                {"place": LENGTH, "distance": 1, "nats": near, "found": False},
-            ]
-            for i, (near, far) in enumerate(zip(within, beyond, strict=True))
-        }
-        ranges = [{"start": 0, "nats": 0.0}, {"start": LENGTH, "nats": 0.0}]
-        data = dict.fromkeys(books, "hash")
-        scores = {"keys": books, "ranges": ranges}
-        self.add("needles", method, scores, data=data, keys=2, **more)
 
     def statements(self, key):
         """What a claim states of the model."""

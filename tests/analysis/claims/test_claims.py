@@ -11,7 +11,7 @@ from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
 from analysis.scores import Score
 from records import RESULTS
 from tests.analysis.claims.conftest import PAPERS
-from tests.analysis.recorder import of_passkeys, score
+from tests.analysis.recorder import in_books, of_passkeys, score
 from tests.files import read
 
 HOLDS = REPRODUCED
@@ -60,7 +60,7 @@ def test_less_disturbance_has_less_loss_and_finds_more_beyond_l(claimed, pi, boo
     noise = np.resize([0.1, -0.1], books)
     within = [1.0] * books
     for method, beyond in (("dprope", [2.0] * books), ("pi", pi + noise), ("ntk", [0.0] * books)):
-        getattr(claimed, by)(method, within, [*beyond])
+        getattr(claimed, by)(method, in_books(within, beyond))
     gaps = claimed.statements("less_is_better")
     assert claimed.outcome("less_is_better")[0] == (verdict or NONE)
     compared = ["DPRoPE (t = 0) minus PI"] if verdict else []
@@ -77,7 +77,7 @@ def test_losses_are_compared_fine_tuned_and_untrained(claimed):
     for seed in (None, 0, 1):
         for method, more in (("dprope", 0), ("pi", 1)):
             losses = [more + 0.1 * i for i in range(8)]
-            claimed.losses(method, losses, losses, seed=seed)
+            claimed.losses(method, in_books(losses, losses), seed=seed)
     gaps = claimed.statements("less_is_better")
     assert [gap.measured_on for gap in gaps] == [
         "fine-tuned, by loss, 2 seeds, 8 books",
@@ -90,7 +90,7 @@ def test_fine_tunes_that_read_otherwise_are_compared_apart(claimed, by):
     for took, off in (({}, 1), ({"per_book": 1}, 2)):
         for method, more in (("dprope", 0), ("pi", off)):
             books = [more + 0.1 * i for i in range(8)]
-            getattr(claimed, by)(method, books, books, seed=0, training=took)
+            getattr(claimed, by)(method, in_books(books, books), seed=0, training=took)
     gaps = claimed.statements("less_is_better")
     by = "loss" if by == "losses" else by
     assert [(gap.measured_on, round(gap.number.mean, 6)) for gap in gaps] == [
@@ -105,7 +105,7 @@ def test_what_trained_longer_is_no_rival_and_no_other_value(claimed, steps, comp
     for method, of_method in (("yarn", steps), ("dprope", 64)):
         trained = {"seed": 0, "training": {"steps": of_method}, "options": options(method)}
         books = [0.1 * i for i in range(8)]
-        claimed.losses(method, books, books, **trained)
+        claimed.losses(method, in_books(books, books), **trained)
         claimed.ruler(method, 50, **trained)
     for n_hat, of_value in ((28, steps), (40, 64)):
         trained = {"seed": 0, "training": {"steps": of_value}, "options": {"n_hat": n_hat}}
@@ -116,7 +116,8 @@ def test_what_trained_longer_is_no_rival_and_no_other_value(claimed, steps, comp
 
 def test_the_papers_setting_is_compared_with_rivals_and_not_with_the_formula(claimed):
     for method, setting in (("yarn", {}), ("dprope", {}), ("dprope", PAPERS)):
-        claimed.losses(method, [1.0] * 8, [2.0 + 0.1 * i for i in range(8)], options=setting)
+        books = in_books([1.0] * 8, [2.0 + 0.1 * i for i in range(8)])
+        claimed.losses(method, books, options=setting)
     assert [each.what for each in claimed.statements("less_is_better")] == [
         "DPRoPE (t = 0) minus YaRN",
         "DPRoPE (n̂ = 40) minus YaRN",
@@ -173,11 +174,11 @@ def test_the_scores_beside_a_difference_are_of_its_seeds(claimed):
 @pytest.mark.parametrize("rival, verdict", [(2.0, FAILS), (4.0, HOLDS)])
 def test_less_perplexity_is_less_loss_without_training(claimed, rival, verdict):
     noise = [0.01 * i for i in range(8)]
-    claimed.losses("yarn", noise, [rival + each for each in noise])
-    claimed.losses("dprope", noise, [3.0 + each**2 for each in noise], options=PAPERS)
-    claimed.losses(
-        "dprope", noise, [9.0] * 8, options=PAPERS, seed=0
-    )  # the paper's perplexities are without training
+    claimed.losses("yarn", in_books(noise, [rival + each for each in noise]))
+    ours = in_books(noise, [3.0 + each**2 for each in noise])
+    claimed.losses("dprope", ours, options=PAPERS)
+    # the paper's perplexities are without training
+    claimed.losses("dprope", in_books(noise, [9.0] * 8), options=PAPERS, seed=0)
     (gap,) = claimed.statements("perplexity")
     assert gap.verdict == verdict and gap.measured_on == "without training, by loss, 8 books"
     assert gap.paper == pytest.approx(-0.0311, abs=1e-3)  # ln(7.12 / 7.39) and ln(5.91 / 6.06)
@@ -352,10 +353,10 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
     """Of texts that are harder beyond L for every method; none is fine-tuned."""
     harder = np.array([0.5 * i for i in range(8)])
     noise = 0.01 * np.arange(8)
-    claimed.losses("yarn", [1.0] * 8, 1.0 + harder)
-    claimed.losses("original", [1.0] * 8, 2.0 + harder + noise)
-    claimed.losses("dprope", [1.5] * 8, 1.5 + harder, options=PAPERS)
-    claimed.losses("dprope", [0.0] * 8, 9.0 + harder, options=PAPERS, seed=0)
+    claimed.losses("yarn", in_books([1.0] * 8, 1.0 + harder))
+    claimed.losses("original", in_books([1.0] * 8, 2.0 + harder + noise))
+    claimed.losses("dprope", in_books([1.5] * 8, 1.5 + harder), options=PAPERS)
+    claimed.losses("dprope", in_books([0.0] * 8, 9.0 + harder), options=PAPERS, seed=0)
     collapsed, extended = claimed.statements("collapse")
     assert collapsed.what == "original minus YaRN"
     ends = collapsed.number.low, collapsed.number.high

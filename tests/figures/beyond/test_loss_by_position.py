@@ -11,7 +11,6 @@ from analysis.beyond import loss_by_position as losses
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
 from figures.kit import draw
-from tests.analysis.recorder import LENGTH
 
 
 def count_of_texts(rows):
@@ -61,19 +60,11 @@ def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
         assert not first.overlaps(second), (one, other)
 
 
-def add(recorder, method, loss, seed=None, **options):
-    """A record of one text with the same loss everywhere."""
-    spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-    scores = {"block": LENGTH, "blocks": {"A Book": [loss, loss]}}
-    scores |= {"buckets": spans, "ranges": spans}
-    recorder.add("loss_by_position", method, scores, options=options, seed=seed, length=2 * LENGTH)
-
-
 def test_the_note_says_of_what_a_band_is(recorder):
     """Of a single text it is over seeds."""
     for seed in (0, 1):
-        add(recorder, "yarn", 3.0, seed)
-        add(recorder, "pi", 4.0 + seed / 10, seed)
+        recorder.losses("yarn", {"A Book": [3.0, 3.0]}, seed=seed)
+        recorder.losses("pi", {"A Book": [4.0 + seed / 10] * 2}, seed=seed)
     figure = loss_by_position(recorder.results())
     assert len(figure.axes[0].collections) == 1
     note = " ".join(figure.get_supxlabel().split())
@@ -81,7 +72,7 @@ def test_the_note_says_of_what_a_band_is(recorder):
 
 
 def test_yarn_beside_an_ablation_of_it_is_no_panel(recorder):
-    add(recorder, "yarn", 3.0)
-    add(recorder, "yarn", 3.1, attention_factor=1.0)
+    recorder.losses("yarn", {"A Book": [3.0, 3.0]})
+    recorder.losses("yarn", {"A Book": [3.1, 3.1]}, options={"attention_factor": 1.0})
     with pytest.raises(NotMeasured, match="and another method"):
         loss_by_position(recorder.results())

@@ -8,7 +8,7 @@ import pytest
 from core import rope
 from core.errors import InputError
 from figures.beyond.within_and_beyond import BLUE, ORANGE, within_and_beyond
-from tests.analysis.recorder import LENGTH, Recorder
+from tests.analysis.recorder import Recorder
 
 OWN = "DPRoPE (n̂ = 40)"
 LEAST = "DPRoPE (t = 0)"
@@ -22,21 +22,10 @@ UNTRAINED = [
 ]
 
 
-def add(recorder, method, options, *losses, seed=None, books="Book", file=None):
+def add(recorder, method, options, *losses, books="Book", **more):
     """A record of five books whose losses within and beyond L are these plus 0, 0.001 … 0.004."""
-    spans = [{"start": 0, "end": LENGTH}, {"start": LENGTH, "end": 2 * LENGTH}]
-    titles = [f"{books} {index}" for index in range(5)]
-    blocks = {title: [loss + index / 1000 for loss in losses] for index, title in enumerate(titles)}
-    recorder.add(
-        "loss_by_position",
-        method,
-        options=options,
-        seed=seed,
-        file=file,
-        scores={"ranges": spans, "block": LENGTH, "blocks": blocks},
-        data=dict.fromkeys(titles, "hash"),
-        length=2 * LENGTH,
-    )
+    of_books = {f"{books} {i}": [loss + i / 1000 for loss in losses] for i in range(5)}
+    recorder.losses(method, of_books, options=options, **more)
 
 
 @pytest.fixture

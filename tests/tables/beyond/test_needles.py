@@ -3,8 +3,9 @@
 import pytest
 
 from tables.beyond.needles import needles
-from tests.analysis.claims.conftest import Claimed
+from tests.analysis.recorder import in_books
 
+KEYS = in_books([1.0] * 8, [2.0] * 8)
 # Of each round of fine-tunes what it states, and the losses of its methods minus YaRN's.
 SECOND = {"settings": "b", "per_book": 1}
 ROUNDS = {
@@ -15,10 +16,9 @@ ROUNDS = {
 
 @pytest.mark.parametrize("without", ["", "settings"])
 @pytest.mark.parametrize("rounds", [["first"], ["first", "second"], ["second", "first"]])
-def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds, without):
+def test_the_loss_beside_keys_is_of_the_same_fine_tunes(recorder, rounds, without):
     """There are keys of the second round alone, and the first has more losses; so it is also of
     records that do not state the settings of their training."""
-    recorder = Claimed(tmp_path)
 
     def facts(training):
         return {name: value for name, value in training.items() if name != without}
@@ -27,9 +27,9 @@ def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds, withou
         training, methods = ROUNDS[name]
         for method, more in methods.items():
             books = [more + 0.1 * i for i in range(8)]
-            recorder.losses(method, books, books, seed=0, training=facts(training))
+            recorder.losses(method, in_books(books, books), seed=0, training=facts(training))
     for method in ROUNDS["second"][1]:
-        recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=facts(SECOND), dtype="float32")
+        recorder.keys(method, KEYS, seed=0, training=facts(SECOND))
     (block,) = needles(recorder.results()).blocks
     beside = {row[0].text: row[-1].text.split()[0] for row in block.rows}
     known = "+0.250" if "second" in rounds else "–"
@@ -37,14 +37,13 @@ def test_the_loss_beside_keys_is_of_the_same_fine_tunes(tmp_path, rounds, withou
 
 
 @pytest.mark.parametrize("settings, known", [("b", "+0.250"), ("another", "–")])
-def test_the_loss_beside_keys_is_to_the_yarn_of_the_keys(tmp_path, settings, known):
+def test_the_loss_beside_keys_is_to_the_yarn_of_the_keys(recorder, settings, known):
     """A user may have trained it anew since, and scored by loss alone."""
-    recorder = Claimed(tmp_path)
     trained = {"yarn": SECOND | {"settings": settings}, "pi": SECOND}
     for method, more in (("yarn", 0), ("pi", 0.25)):
         books = [more + 0.1 * i for i in range(8)]
-        recorder.losses(method, books, books, seed=0, training=trained[method])
-        recorder.keys(method, [1.0] * 8, [2.0] * 8, seed=0, training=SECOND, dtype="float32")
+        recorder.losses(method, in_books(books, books), seed=0, training=trained[method])
+        recorder.keys(method, KEYS, seed=0, training=SECOND)
     table = needles(recorder.results())
     (block,) = table.blocks
     assert [row[-1].text for row in block.rows] == [known, "–"]
