@@ -65,6 +65,14 @@ def refusal(call):
 
 
 @pytest.fixture
+def recorder(tmp_path):
+    """Records in memory, of a model that no list knows."""
+    from tests.analysis.recorder import Recorder
+
+    return Recorder(tmp_path)
+
+
+@pytest.fixture
 def loads_nothing(monkeypatch):
     """No weights may be loaded."""
     from experiments.kit.model import Model

@@ -6,7 +6,6 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import records
 from analysis.results import Results
@@ -212,8 +211,3 @@ class Recorder:
             self.everything(
                 "factors", {"file": f"/somewhere/{name}.json"}, factor, better=better + 0.01 * seed
             )
-
-
-@pytest.fixture
-def recorder(tmp_path) -> Recorder:
-    return Recorder(tmp_path)

@@ -1,10 +1,6 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from tests.analysis.recorder import recorder
-
-__all__ = ["recorder"]
-
 
 @pytest.fixture(autouse=True)
 def closed():

@@ -12,15 +12,15 @@ from report import claims_page, pages
 from tests.analysis.recorder import Recorder, score
 
 
-def test_without_records_no_claim_is_tested(tmp_path):
-    tested = claims_page.tested(Recorder(tmp_path).results().folder)
+def test_without_records_no_claim_is_tested(recorder, tmp_path):
+    tested = claims_page.tested(recorder.results().folder)
     on_models = [one.claim.key for claim in tested for one in claim if one.measured]
     assert on_models == ["least_disturbance"]
     assert pages.claims(tested, tmp_path / "claims.md").count("It takes") == len(CLAIMS) - 1
 
 
-def test_on_records_of_ones_own_every_link_leads_somewhere(tmp_path):
-    folder = Recorder(tmp_path).results("my model (v2)").folder
+def test_on_records_of_ones_own_every_link_leads_somewhere(recorder):
+    folder = recorder.results("my model (v2)").folder
     written = pages.pages(folder)
     links = re.findall(r"\]\(([^)#]+)", written[folder / "claims.md"])
     places = [Path(os.path.normpath(folder / unquote(link))) for link in links]
@@ -34,9 +34,8 @@ def test_a_quick_run_has_no_verdict(tmp_path, run):
     assert (folder / "claims.md" in pages.pages(folder)) == (run == "whole")
 
 
-def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(tmp_path):
+def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(recorder):
     """DPRoPE is ahead of YaRN; whether it keeps the original's scores is beyond the samples."""
-    recorder = Recorder(tmp_path)
     for method, mean in (("original", 50.1), ("yarn", 40.0), ("dprope", 50.0)):
         options = {"n_hat": 28} if method == "dprope" else {}
         recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)

@@ -1,3 +1,0 @@
-from tests.analysis.recorder import recorder
-
-__all__ = ["recorder"]
