@@ -47,25 +47,24 @@ def in_books(within, beyond) -> dict[str, tuple[float, float]]:
     return {f"Book {i}": pair for i, pair in enumerate(zip(within, beyond, strict=True))}
 
 
-def of_passkeys(rows: list[dict]) -> dict:
-    """The scores of experiments.passkey by length, each prompt at a depth of its own."""
-    by_depth = [
-        {
-            "length": row["length"],
-            "depth": number,
-            "mean": float(number < round(row["mean"] * row["n"])),
-        }
-        | {"low": 0, "high": 1, "n": 1}
-        for row in rows
-        for number in range(row["n"])
+def of_passkeys(shares: dict[int, float], asked: int) -> dict:
+    """The scores of experiments.passkey from the share that is found by length, of so many prompts
+    each, every one at a depth of its own."""
+    by_length = [
+        {"length": length, "mean": share, "low": 0, "high": 1, "n": asked}
+        for length, share in shares.items()
     ]
-    return {"by_length": rows, "by_depth": by_depth}
+    by_depth = [
+        {"length": length, "depth": number, "mean": float(number < round(share * asked)), "n": 1}
+        for length, share in shares.items()
+        for number in range(asked)
+    ]
+    return {"by_length": by_length, "by_depth": by_depth}
 
 
-_MISSED = {"length": 512, "depth": 0.0, "mean": 0.0, "low": 0.0, "high": 1.0, "n": 1}
 # What a record must say, of an experiment whose scores are not the point.
 NOTHING = {
-    "passkey": {"by_length": [_MISSED], "by_depth": [_MISSED]},
+    "passkey": of_passkeys({512: 0.0}, 1),
     "ruler": {"lengths": {}, "average": score(0), "tasks": {}},
     "longbench_e": {"buckets": {}, "averages": {}, "tasks": {}},
     "open_llm": {"tasks": {}, "by_document": {}},
@@ -183,9 +182,7 @@ class Recorder:
         tasks = {length: {"vt": found, "cwe": found} for length in lengths}
         ruler = {"lengths": lengths, "average": found, "tasks": tasks}
         add("ruler", ruler, tasks=["vt", "cwe"], samples=3)
-        by_length = [{"length": length} | score(0.5, 0.5, 4) for length in (LENGTH, far)]
-        by_depth = [cell | {"depth": 0.5} for cell in by_length]
-        add("passkey", {"by_length": by_length, "by_depth": by_depth})
+        add("passkey", of_passkeys({LENGTH: 0.5, far: 0.5}, 4))
         documents = dict.fromkeys(TASKS, [0.0, 1.0, min(better, 1.0)] * 2)
         names = dict.fromkeys((*TASKS, "average"), found)
         add("open_llm", {"tasks": names, "by_document": documents})

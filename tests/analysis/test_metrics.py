@@ -77,10 +77,8 @@ def test_passkeys_of_one_depth_count_as_one(recorder):
 
 def test_passkeys_of_all_seeds_are_counted_together(recorder):
     for seed, means in enumerate(((1.0, 0.5), (1.0, 0.0))):
-        rows = []
-        for length, mean in zip((4096, 16384), means):
-            rows.append({"length": length, "n": 4, "mean": mean, "low": 0, "high": 1})
-        recorder.add("passkey", "pi", of_passkeys(rows), seed=seed)
+        scores = of_passkeys(dict(zip((4096, 16384), means)), 4)
+        recorder.add("passkey", "pi", scores, seed=seed)
     (row,) = compared(recorder.results(), "passkey", True).rows
     counts = passkeys_by_length(row)
     by_length = {name: (found, asked) for name, (found, asked, _) in counts.items()}

@@ -18,7 +18,7 @@ from core.geometry import RopeGeometry
 from figures import angles, disturbance
 from figures.kit import draw, style
 from records import ROOT
-from tests.analysis.recorder import score
+from tests.analysis.recorder import of_passkeys, score
 
 LLAMA2 = RopeGeometry(128, 10000.0, 4096)
 
@@ -226,8 +226,7 @@ def test_passkeys_of_other_prompts_stand_at_their_own_lengths_and_depths(recorde
 
 
 def add_passkeys(recorder, method, factor=2, seed=None, length=16384, **options):
-    cell = {"length": length, "depth": 0.5, "mean": 0.5, "low": 0, "high": 1, "n": 3}
-    scores = {"by_length": [cell], "by_depth": [cell]}
+    scores = of_passkeys({length: 0.5}, 2)
     name = "_".join([method, *(f"{name}={value}" for name, value in options.items())])
     file = f"{name}_s={factor}_{seed}"
     asked = {"comparable": ["lengths"], "lengths": [length]}

@@ -9,7 +9,7 @@ import pytest
 from core.errors import InputError
 from records import RESULTS, ROOT
 from report import pages, sentences
-from tests.analysis.recorder import Recorder, score
+from tests.analysis.recorder import Recorder, of_passkeys, score
 from tests.files import read, write_record
 
 
@@ -23,12 +23,7 @@ def test_the_committed_pages_are_what_is_rendered():
 def test_a_strangers_model_has_a_page_beside_that_of_the_claims(tmp_path, monkeypatch):
     recorder = Recorder(tmp_path / "records", title="my | *model* <b>", n_hat={})
     for method, share in (("original", 0.0), ("linear-ramp", 1.0)):
-        rows = [
-            {"length": length, "mean": share, "low": 0, "high": 1, "n": 10}
-            for length in (8192, 16384)
-        ]
-        depths = [row | {"depth": 0.5} for row in rows]
-        recorder.add("passkey", method, {"by_length": rows, "by_depth": depths})
+        recorder.add("passkey", method, of_passkeys({8192: share, 16384: share}, 10))
         recorder.add("perplexity_of_code", method, {"bits per byte": score(0.8 + share, 0.1)})
     stranger = recorder.results().folder
     figure = stranger.parent / "figures/mine/passkey.png"

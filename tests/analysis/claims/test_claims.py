@@ -421,11 +421,8 @@ def test_all_passkeys_within_the_extended_length(claimed, share, asked, near, ve
         ("original", {}, near, 0.0),
     )
     for method, setting, *shares in settings:
-        rows = [
-            {"length": length, "n": asked, "low": 0, "high": 1, "mean": mean}
-            for length, mean in zip((8192, 16384, 32768), (*shares, 0.0))  # the last is beyond L'
-        ]
-        claimed.add("passkey", method, of_passkeys(rows), options=setting)
+        by_length = dict(zip((8192, 16384, 32768), (*shares, 0.0)))  # the last is beyond L'
+        claimed.add("passkey", method, of_passkeys(by_length, asked), options=setting)
     (keys,) = claimed.statements("passkey")
     assert keys.number.mean == pytest.approx(50 * (1 + share)) and keys.verdict == verdict
     assert keys.measured_on == f"without training, {2 * asked:,} prompts"
@@ -444,8 +441,8 @@ def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, ver
     """The unextended model's keys within L count, where any were asked."""
 
     def add(method, share, lengths, **more):
-        rows = [{"length": each, "n": 20, "low": 0, "high": 1, "mean": share} for each in lengths]
-        claimed.add("passkey", method, of_passkeys(rows), lengths=lengths, **more)
+        scores = of_passkeys(dict.fromkeys(lengths, share), 20)
+        claimed.add("passkey", method, scores, lengths=lengths, **more)
 
     add("original", near or 0.0, [16384] if near is None else [8192])
     add("dprope", 0.5, [12288, 16384], options=PAPERS, seed=1)
@@ -459,7 +456,7 @@ def test_passkeys_of_a_fine_tune_that_was_asked_other_prompts(claimed, near, ver
 def test_passkeys_within_l_and_beyond_the_extended_length_alone_state_nothing(
     claimed, lengths, keys
 ):
-    rows = [{"length": each, "n": 1000, "low": 0, "high": 1, "mean": 1.0} for each in lengths]
-    claimed.add("passkey", "dprope", of_passkeys(rows), options=PAPERS)
+    scores = of_passkeys(dict.fromkeys(lengths, 1.0), 1000)
+    claimed.add("passkey", "dprope", scores, options=PAPERS)
     stated = [(each.number.n, each.verdict) for each in claimed.statements("passkey")]
     assert stated == ([(keys, HOLDS)] if keys else [])
