@@ -16,14 +16,8 @@ from tests.analysis.recorder import score
 
 def test_records_whose_comparable_fields_agree_are_a_set_and_the_largest_is_first(recorder):
     for method, samples in (("ntk", 1), ("yarn", 5), ("pi", 5)):
-        recorder.add(
-            "ruler",
-            method,
-            {},
-            samples=samples,
-            comparable=["samples"],
-            a_field_that_not_all_name=method,
-        )
+        asked = {"samples": samples, "a_field_that_not_all_name": method}
+        recorder.add("ruler", method, comparable=["samples"], **asked)
     results = recorder.results()
     sets = comparisons(results, "ruler", trained=False)
     assert [[row.setting.method for row in rows.rows] for rows in sets] == [["pi", "yarn"], ["ntk"]]
@@ -50,7 +44,7 @@ def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
     combined = {"n_hat": 28, "intervals": 90}
     factor = {"attention_factor": 1.0}
     for options in ({}, {"n_hat": 28}, {"n_hat": 40}, combined, factor, {"other": 1}):
-        recorder.add("ruler", "dprope", {}, options=options)
+        recorder.add("ruler", "dprope", options=options)
     results = recorder.results()
     shown = [
         dict(row.setting.options)
@@ -73,9 +67,9 @@ def test_an_ablation_takes_the_family_with_most_values(recorder):
 
 def test_an_ablation_compares_the_seeds_that_all_values_have(recorder):
     for b in (90, 720):
-        recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40, "intervals": b}, seed=0)
+        recorder.add("longbench_e", "dprope", options={"n_hat": 40, "intervals": b}, seed=0)
     for seed in (0, 1):  # trained twice for another table
-        recorder.add("longbench_e", "dprope", {}, options={"n_hat": 40}, seed=seed)
+        recorder.add("longbench_e", "dprope", options={"n_hat": 40}, seed=seed)
     (rows,) = ablations(recorder.results(), "longbench_e", "intervals")
     assert list(rows) == [90, 360, 720] and [row.seeds for row in rows.values()] == [(0,)] * 3
 

@@ -10,7 +10,7 @@ from tests.models import checkpoint, fine_tuned
 
 
 def test_a_model_is_its_folder(recorder):
-    recorder.add("ruler", "pi", {})
+    recorder.add("ruler", "pi")
     measured = recorder.results("my own_model")
     assert models(measured.folder) == ["my own_model"] and measured.experiments() == ["ruler"]
     assert measured.title == "A Model" and measured.context_length == 8192

@@ -33,10 +33,11 @@ class Claimed(Recorder):
 
     def short_text(self, experiment, method, average, **more):
         """A record of Open LLM or of LongBench-E with this average."""
-        scores = {"tasks": {"average": average}}
-        if experiment == "longbench_e":
-            scores = {"buckets": {}, "averages": {"Avg.": average}, "tasks": {}}
-        self.add(experiment, method, scores, **more)
+        scores = {
+            "open_llm": {"tasks": {"average": average}},
+            "longbench_e": {"averages": {"Avg.": average}},
+        }
+        self.add(experiment, method, scores[experiment], **more)
 
     def statements(self, key):
         """What a claim states of the model."""
@@ -268,8 +269,7 @@ def test_the_real_longbench_e_is_judged_beyond_4k_beside_the_papers_own_differen
         ("dprope", PAPERS, 40.0),
         ("dprope", {"n_hat": 28}, 35.0),
     ):
-        averages = {"Avg.": score(99.0), "Avg.>4k": score(mean)}
-        scores = {"buckets": {}, "averages": averages, "tasks": {}}
+        scores = {"averages": {"Avg.": score(99.0), "Avg.>4k": score(mean)}}
         claimed.add("longbench_e", method, scores, options=setting)
     (ahead,) = claimed.statements("longbench_e")
     (too_few,) = claimed.statements("n_hat_longbench_e")
@@ -306,9 +306,7 @@ def test_ruler_beyond_the_extended_length_decides_nothing(claimed, lengths, metr
 def test_a_part_of_a_benchmark_is_not_what_the_claim_is_about(claimed, experiment, part, metric):
     """LongBench-E's is beyond L, and margins on Open LLM are of its average."""
     for method, setting in (("yarn", {}), ("dprope", PAPERS), ("dprope", {"n_hat": 28})):
-        scores = {"tasks": part}
-        if experiment == "longbench_e":
-            scores = {"buckets": part, "averages": {}, "tasks": {}}
+        scores = {"buckets" if experiment == "longbench_e" else "tasks": part}
         claimed.add(experiment, method, scores, options=setting)
     for key in (experiment, f"n_hat_{experiment}"):
         metrics = [each.metric for each in claimed.statements(key)]
