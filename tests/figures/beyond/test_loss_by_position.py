@@ -1,16 +1,12 @@
 """Loss by position: the same settings in each panel, as differences from YaRN."""
 
-import itertools
-
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 from analysis.beyond import books
 from analysis.beyond import loss_by_position as losses
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
-from figures.kit import draw
 
 
 def count_of_texts(rows):
@@ -47,17 +43,6 @@ def test_panels_hold_the_recorded_differences_of_the_same_methods_with_intervals
             if name in recorded and name not in curves:
                 assert f"{name} +{(recorded[name] - recorded['YaRN']).mean():.2f}" in far
     assert len(names) <= 7
-
-
-@pytest.mark.parametrize("model", ["tiny", "smollm2"])
-@pytest.mark.parametrize("name", ["loss_by_position", "needles", "training_loss"])
-def test_names_at_the_ends_of_curves_do_not_hide_each_other(name, model):
-    figure = draw.figure(name, Results.of(model))
-    figure.draw_without_rendering()
-    texts = [text for axes in figure.axes for text in axes.texts]
-    boxes = [Text.get_window_extent(text).padded(-0.5) for text in texts]
-    for (one, first), (other, second) in itertools.combinations(zip(texts, boxes), 2):
-        assert not first.overlaps(second), (one, other)
 
 
 def test_the_note_says_of_what_a_band_is(recorder):
