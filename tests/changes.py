@@ -2,6 +2,9 @@
 
 import copy
 
+from core.errors import InputError
+from tests.files import write
+
 REMOVED = object()
 OTHERS = {
     "null": None,
@@ -47,3 +50,19 @@ def changes(content):
             other = changed(content, at, value)
             if other != content:
                 yield at, kind, other
+
+
+def answers(file, content, use):
+    """(place, kind, answer) of each change of a JSON file: what `use` then returns, or the line with
+    which it refuses."""
+    for at, kind, other in changes(content):
+        write(file, other)
+        yield at, kind, answer(use)
+
+
+def answer(use):
+    try:
+        return use()
+    except InputError as error:
+        assert "\n" not in str(error)
+        return str(error)

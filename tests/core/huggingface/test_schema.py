@@ -1,8 +1,8 @@
 """Each key of each JSON file of a checkpoint, with what does not belong there: it is refused in a
 sentence, or changes nothing that its identity does not say."""
 
-import json
 import shutil
+from functools import partial
 
 import pytest
 
@@ -10,8 +10,8 @@ from core.errors import InputError
 from core.extend import extend_checkpoint
 from core.rope import PROPOSED, TIME_REFERENCE
 from experiments.kit.model import resolve
-from tests.changes import changes
-from tests.files import read, write
+from tests.changes import answer, changes
+from tests.files import edit, read, write
 from tests.models import byte_tokenizer, random_model
 
 INDEX = "model.safetensors.index.json"
@@ -82,11 +82,10 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
         if kind in ("infinity", "object"):  # no JSON here, and refused like a list
             continue
         write(folder / name, content)
-        try:
-            now_said, now = use(folder)
+        found = answer(partial(use, folder))
+        if not isinstance(found, str):
+            now_said, now = found
             assert now_said != said or now == numbers, (at, kind)
-        except InputError as error:
-            assert "\n" not in str(error), (at, kind)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +120,7 @@ def test_a_value_that_does_not_belong_is_refused_or_changes_no_number(folder, na
     ],
 )
 def test_the_sentence_names_file_and_key(folder, name, key, value):
-    content = read(folder / name)
-    write(folder / name, content | {key: value})
+    edit(folder / name, **{key: value})
     with pytest.raises(InputError, match=f"{key}.* in .*{name} is "):
         USES[name](folder)
 
@@ -137,8 +135,7 @@ def test_the_sentence_names_file_and_key(folder, name, key, value):
     ],
 )
 def test_nothing_is_exported_that_transformers_does_not_load(folder, name, key, value):
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | {key: value}))
+    edit(folder / name, **{key: value})
     with pytest.raises(InputError, match=f"cannot load .*{name}"):
         extended(folder)
     assert not (folder.parent / "out").exists()
