@@ -1,7 +1,5 @@
 """Loss by position end to end on a small random model."""
 
-import json
-
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -9,54 +7,37 @@ import pytest
 
 from core.errors import InputError
 from core.extend import extend
-from core.rope import RopeGeometry
-from experiments import base_models
-from experiments.base_models.model import BaseModel
 from experiments.beyond import blocks, loss_by_position
-from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
+from tests.files import read
+from tests.models import byte_tokenizer, random_model, token_losses
 
-GEOMETRY = RopeGeometry(16, 10000.0, 1024)
-
-
-@pytest.fixture
-def toy(tmp_path, monkeypatch):
-    """A base model, random, with L = 1024, and the command that scores two books of random
-    letters."""
-    path = checkpoint(tmp_path / "model", max_position_embeddings=1024)
-    monkeypatch.setitem(
-        base_models.MODELS, "toy", BaseModel("Toy", str(path), GEOMETRY, n_hat={2: 4})
-    )
-    letters = np.random.default_rng(0).choice(list("abcdefgh "), 6000)
-    books = [tmp_path / "one.txt", tmp_path / "two.txt"]
-    for book, part in zip(books, (letters[:3000], letters[3000:])):
-        book.write_text("".join(part))
-    return ["--texts", *books, "--results", tmp_path / "results"]
+FOLDER = "results/toy/beyond/loss_by_position"
 
 
 def test_records_hold_what_a_plain_loop_measures(toy, tmp_path, done):
     done("loss_by_position --model toy --method yarn pi", *toy)
-    folder = tmp_path / "results" / "toy" / "beyond" / "loss_by_position"
+    folder = tmp_path / FOLDER
     assert {file.name for file in folder.iterdir()} == {
         "yarn_s=2_books=2.json",
         "pi_s=2_books=2.json",
     }
-    record = json.loads((folder / "yarn_s=2_books=2.json").read_text())["scores"]
-    model = extend(random_model(max_position_embeddings=1024), "yarn", 2)
+    record = read(folder / "yarn_s=2_books=2.json")["scores"]
+    model = extend(random_model(max_position_embeddings=512), "yarn", 2)
     for title in ("one", "two"):
-        ids = byte_tokenizer().encode((tmp_path / f"{title}.txt").read_text())[:2049]
-        of_blocks = token_losses(model, ids).reshape(16, 128).mean(axis=1)
+        ids = byte_tokenizer().encode((tmp_path / f"{title}.txt").read_text())[:1025]
+        of_blocks = token_losses(model, ids).reshape(8, 128).mean(axis=1)
         assert record["blocks"][title] == pytest.approx(of_blocks, abs=1e-4)
     means = np.mean(list(record["blocks"].values()), axis=0)
     assert [bucket["mean"] for bucket in record["buckets"]] == pytest.approx(list(means))
     ranges = [(each["start"], each["end"]) for each in record["ranges"]]
-    assert ranges == [(0, 1024), (1024, 1536), (1536, 2048)]
+    assert ranges == [(0, 512), (512, 768), (768, 1024)]
 
 
 def test_a_row_stands_beside_a_record_whose_books_are_found_under_other_titles(
     toy, tmp_path, done, refusal
 ):
     done("loss_by_position --model toy --method yarn", *toy)
-    folder = tmp_path / "results" / "toy" / "beyond" / "loss_by_position"
+    folder = tmp_path / FOLDER
     record = folder / "yarn_s=2_books=2.json"
     one, two = ((tmp_path / f"{title}.txt").read_text() for title in ("one", "two"))
     table = pyarrow.table({"title": ["I", "II", "II"], "text": [two, one, "another"]})
@@ -65,8 +46,8 @@ def test_a_row_stands_beside_a_record_whose_books_are_found_under_other_titles(
     line = ["loss_by_position --model toy --method pi", *toy[-2:], "--books-of", record, "--texts"]
     assert "'two'" in refusal(*line, tmp_path / "one.txt")
     done(*line, tmp_path / "books")
-    beside = json.loads((folder / "pi_s=2_books=2.json").read_text())
-    assert beside["run"]["data"] == json.loads(record.read_text())["run"]["data"]
+    beside = read(folder / "pi_s=2_books=2.json")
+    assert beside["run"]["data"] == read(record)["run"]["data"]
 
 
 @pytest.mark.parametrize(
