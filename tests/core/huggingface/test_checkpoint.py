@@ -1,7 +1,6 @@
 """A checkpoint extended on disk: what is copied, what is rewritten, and what each kind of reader
 makes of it."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -16,6 +15,7 @@ from core.errors import InputError
 from core.extend import check_extension, extend, extend_checkpoint
 from core.huggingface.rotation import skeleton
 from experiments.kit.model import resolve
+from tests import files
 from tests.models import byte_tokenizer, random_model
 
 ARCHITECTURES = {
@@ -41,12 +41,11 @@ REWRITTEN = {"config.json", "generation_config.json", "tokenizer_config.json"}
 
 
 def read(directory, name="config.json"):
-    return json.loads((directory / name).read_text())
+    return files.read(directory / name)
 
 
 def edit(directory, name="config.json", **changes):
-    content = read(directory, name) if (directory / name).exists() else {}
-    (directory / name).write_text(json.dumps(content | changes))
+    files.edit(directory / name, **changes)
 
 
 def longer(source, method=rope.PROPOSED):
@@ -187,8 +186,8 @@ def test_the_keys_of_transformers_4_say_the_scaling_also_of_a_checkpoint_extende
         if architecture == "LlamaConfig":
             assert content["rope_parameters"]["rope_type"] == KINDS[method]
         del content["rope_parameters"]
-        (older := tmp_path / f"{method}-older").mkdir()
-        edit(older, **content)
+        older = tmp_path / f"{method}-older"
+        files.write(older / "config.json", content)
         model = skeleton(AutoConfig.from_pretrained(older))
         assert (
             check_extension(model).items()

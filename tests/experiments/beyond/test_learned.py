@@ -16,6 +16,7 @@ from experiments.kit import texts
 from experiments.kit.model import resolve
 from tests import processes
 from tests.experiments.written import changed
+from tests.files import read
 from tests.models import byte_tokenizer, checkpoint
 
 L = 64
@@ -40,10 +41,8 @@ def line(inputs, out, *more):
     return changed(usual, more)
 
 
-def record(out, name=f"from={BASELINE}_s=2_seed=0"):
-    return json.loads(
-        (out / "results" / "model" / "beyond" / "learned" / f"{name}.json").read_text()
-    )
+def record_file(out):
+    return records.path(out / "results", "model", "learned", f"from={BASELINE}_s=2_seed=0")
 
 
 def run(inputs, out):
@@ -59,25 +58,24 @@ def whole(inputs, tmp_path_factory):
     return out
 
 
-def test_the_record_says_what_was_learned(inputs, whole, call):
+def test_the_record_says_what_was_learned(inputs, whole, done):
     """And names the texts, not where they lie."""
-    curve = record(whole)["scores"]["curve"]
+    record = read(record_file(whole))
+    curve = record["scores"]["curve"]
     assert [point["step"] for point in curve] == list(range(0, 13, 2))
     assert curve[0]["all"]["mean"] > curve[-1]["all"]["mean"]
-    assert str(inputs) not in json.dumps(record(whole)["run"])
-    status, out, _ = call("learned", *line(inputs, whole))
-    assert status == 0 and "done already" in out
+    assert str(inputs) not in json.dumps(record["run"])
+    assert "done already" in done("learned", *line(inputs, whole))
 
 
 def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inputs, whole):
-    learned = record(whole)["scores"]
+    file = record_file(whole)
     model = resolve(str(inputs / "model")).load()
-    file = records.path(whole / "results", "model", "learned", f"from={BASELINE}_s=2_seed=0")
     extend(model, "factors", 2, file=file)
     (book,) = texts.files([inputs / "held.txt"])
     sequences = learning_loop.held_out(byte_tokenizer(), [book], 2, 2 * L)
     losses = np.array([position_losses(model, tokens) for _, tokens in sequences])
-    last = learned["curve"][-1]
+    last = read(file)["scores"]["curve"][-1]
     for span, expected in (("within", losses[:, :L]), ("beyond", losses[:, L:]), ("all", losses)):
         assert last[span]["mean"] == pytest.approx(expected.mean(), rel=1e-9)
         assert last[span]["low"] <= last[span]["mean"] <= last[span]["high"]
@@ -91,10 +89,9 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
         (("--sequences", 50), "held"),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_path, call):
+def test_what_cannot_be_learned_is_refused_in_a_line(more, reason, inputs, tmp_path, refusal):
     more = [str(value).format(data=inputs / "data") for value in more]
-    status, _, error = call("learned", *line(inputs, tmp_path, *more))
-    assert status == 2 and reason in error and "Traceback" not in error
+    assert reason in refusal("learned", *line(inputs, tmp_path, *more))
     assert not list(tmp_path.rglob("learned/*.json"))
 
 
@@ -115,7 +112,7 @@ def test_when_the_loss_is_flat(first, last, flat):
 
 
 def test_its_loss_is_never_scored_on_what_it_learned_from(inputs, whole, tmp_path, refusal):
-    (file,) = (whole / "results" / "model" / "beyond" / "learned").iterdir()
-    command = ["--model", inputs / "model", "--file", file, "--results", tmp_path / "results"]
+    command = ["--model", inputs / "model", "--file", record_file(whole)]
+    command += ["--results", tmp_path / "results"]
     text = inputs / "data" / "one.txt"
     assert "'one'" in refusal("loss_by_position --method factors", *command, "--texts", text)

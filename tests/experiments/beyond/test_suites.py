@@ -1,6 +1,5 @@
 """What the suites measure beyond the paper, and that the paper's part stands without it."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from experiments import suites
 from experiments.kit.model import Model
 from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
+from tests.files import read
 from tests.models import random_model
 
 
@@ -144,7 +144,7 @@ def test_a_committed_record_belongs_to_a_chain_of_the_suite(tmp_path, model):
     checked = 0
     for file in [*of_model.glob("*/*.json"), *of_model.glob("beyond/*/*.json")]:
         experiment = file.parent.name
-        record = json.loads(file.read_text())
+        record = read(file)
         if experiment != "time_cost" and record["run"]["method"] != "factors":
             runs = {(experiment, file.stem), (experiment, records.run_of(record["run"]))}
             assert runs & measured, file
