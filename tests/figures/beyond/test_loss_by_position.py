@@ -1,48 +1,50 @@
 """Loss by position: the same settings in each panel, as differences from YaRN."""
 
-import numpy as np
 import pytest
 
-from analysis.beyond import books
-from analysis.beyond import loss_by_position as losses
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
 
 
-def count_of_texts(rows):
-    return len({*losses.texts(rows.first)})
+# Each method's loss minus YaRN's on the four blocks of a book.
+MINUS_YARN = {
+    "yarn": [0.0, 0.0, 0.0, 0.0],
+    "ntk": [0.01, 0.01, 0.02, 0.03],
+    "mrrope-pro": [0.05, 0.05, 0.05, 0.05],
+    "pi": [0.5, 0.5, 0.5, 0.5],
+}
 
 
-def test_panels_hold_the_recorded_differences_of_the_same_methods_with_intervals():
-    """Of the set on the most texts for each state and factor; what strays far is named above."""
-    results = Results.of("smollm2")
-    panels = [axes for axes in loss_by_position(results).axes if axes.lines]
-    sets = [rows for rows in books.sets(results, "loss_by_position") if rows.find("yarn", {})]
-    by_state = {}
-    for rows in sorted(sets, key=lambda rows: -count_of_texts(rows)):
-        by_state.setdefault((rows.rows[0].setting.factor, rows.rows[0].trained), rows)
-    names = set()
-    for axes, state in zip(panels, sorted(by_state), strict=True):
-        rows = by_state[state]
-        texts = count_of_texts(rows)
-        assert f"{texts} text" in axes.get_title("left")
-        curves = {line.get_label(): line for line in axes.lines if len(line.get_xdata()) > 2}
-        looks = {(line.get_color(), line.get_linestyle()) for line in curves.values()}
-        assert len(looks) == len(curves) <= 7
-        assert axes.get_yscale() == "linear"
-        recorded = {
-            row.setting.name: np.array([bucket["mean"] for bucket in row.first.scores["buckets"]])
-            for row in rows.rows
+def curves(axes):
+    return {
+        line.get_label(): list(line.get_ydata())
+        for line in axes.lines
+        if len(line.get_xdata()) > 2
+    }
+
+
+def test_panels_hold_differences_with_intervals_and_name_above_what_strays_far(recorder):
+    """Of the set on the most texts for each state; an interval takes five of them."""
+    for count, seed in ((5, None), (3, None), (4, 0)):
+        for method, more in MINUS_YARN.items():
+            books = {f"Book {i} of {count}": [3 + i + each for each in more] for i in range(count)}
+            recorder.losses(method, books, starts=(0, 8192, 12288), seed=seed)
+    panels = loss_by_position(recorder.results()).axes
+    expected = (("without training, s = 2, 5 texts", 2), ("fine-tuned, s = 2, 4 texts", 0))
+    for axes, (title, bands) in zip(panels, expected, strict=True):
+        shown = " ".join(axes.get_title("left").split())
+        assert shown == f"{title} off the scale: PI +0.50"
+        assert curves(axes) == {
+            "YaRN": [0, 0, 0],
+            "NTK-aware": pytest.approx([0.01, 0.02, 0.03]),
+            "MrRoPE-Pro": pytest.approx([0.05, 0.05, 0.05]),
         }
-        for name, line in curves.items():
-            assert line.get_ydata() == pytest.approx(recorded[name] - recorded["YaRN"], abs=1e-9)
-        assert len(axes.collections) == (len(curves) - 1 if texts >= 5 else 0)
-        names |= curves.keys()
-        far = " ".join(axes.get_title("left").split()).partition("off the scale: ")[2]
-        for name in ("PI", "DPRoPE (t = 0)"):
-            if name in recorded and name not in curves:
-                assert f"{name} +{(recorded[name] - recorded['YaRN']).mean():.2f}" in far
-    assert len(names) <= 7
+        assert len(axes.collections) == bands and axes.get_yscale() == "linear"
+
+
+def test_the_same_methods_are_drawn_in_all_panels():
+    panels = loss_by_position(Results.of("smollm2")).axes
+    assert len({name for axes in panels for name in curves(axes)}) <= 7
 
 
 def test_the_note_says_of_what_a_band_is(recorder):
