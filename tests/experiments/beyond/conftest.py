@@ -1,12 +1,20 @@
-"""A base model and two books for the experiments beyond the paper."""
+"""A base model and two books for the experiments beyond the paper, and servers that are soon given
+up."""
 
 import numpy as np
 import pytest
 
 from core.rope import RopeGeometry
+from eval.beyond import endpoint
 from experiments import base_models
 from experiments.base_models.model import BaseModel
 from tests.models import checkpoint
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(endpoint, "PAUSE", 0.01)
+    monkeypatch.setattr(endpoint, "TRIES", 3)
 
 
 @pytest.fixture

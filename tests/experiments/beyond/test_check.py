@@ -14,7 +14,6 @@ from core import rope
 from core.extend import extend, extend_checkpoint
 from core.geometry import RopeGeometry
 from core.huggingface.embedding import apply_scaling
-from eval.beyond import endpoint
 from experiments.kit import texts
 from tests.completions import WORDS, Completions, computed_by
 from tests.models import byte_tokenizer, checkpoint, token_losses
@@ -32,12 +31,6 @@ def places(tmp_path_factory):
     checkpoint(root / "toy", max_position_embeddings=L)
     extend_checkpoint(root / "toy", root / "toy-yarn", "yarn", 4)
     return root
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch):
-    monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "TRIES", 2)
 
 
 def loaded(places, **options):

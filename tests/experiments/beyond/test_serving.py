@@ -8,7 +8,6 @@ import pytest
 from transformers import AutoModelForCausalLM
 
 from core.extend import export, extend_checkpoint
-from eval.beyond import endpoint
 from tests.completions import Completions, computed_by, counting
 from tests.core.clex_models import clex_model
 from tests.experiments.written import journal, journal_files, record, record_file
@@ -31,12 +30,6 @@ def places(tmp_path_factory):
 @pytest.fixture(scope="module")
 def log_probs(places):
     return computed_by(AutoModelForCausalLM.from_pretrained(places / "toy-yarn").eval())
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch):
-    monkeypatch.setattr(endpoint, "PAUSE", 0.01)
-    monkeypatch.setattr(endpoint, "TRIES", 3)
 
 
 @pytest.mark.parametrize(("owner", "engine"), [("vllm", "vLLM"), ("llamacpp", "llama-server")])
