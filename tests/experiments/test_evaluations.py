@@ -132,7 +132,7 @@ def test_numbers_that_are_not_finite_stop_the_run_with_the_samples_name(refusal,
     broken.save_pretrained(tmp_path / "broken")
     TOKENIZER.save_pretrained(tmp_path / "broken")
     said = refusal(PASSKEY, "--model", tmp_path / "broken", "--results", tmp_path / "results")
-    assert "400/1/0: the logits after 0 new tokens are not finite" in said
+    assert "400/1/0" in said and "not finite" in said
     assert not (tmp_path / "results").exists()
 
 

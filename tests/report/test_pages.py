@@ -46,7 +46,7 @@ def test_the_page_of_a_model_that_rotates_a_part_of_its_heads_says_how_many_dime
     geometry = {"head_dim": 32, "base": 1e6, "context_length": 8192}
     folder = Recorder(tmp_path, geometry=geometry).results().folder
     text = pages.pages(folder)[folder / "mine/README.md"]
-    assert "Its RoPE rotates 32 dimensions of a head, has the base 1,000,000, and it was" in text
+    assert "32 dimensions of a head" in text and "1,000,000" in text
 
 
 def test_words_that_the_records_do_not_bear_out_are_refused_with_their_template(
