@@ -158,7 +158,7 @@ def claims(tested: list[list[Tested]]) -> Assumptions:
         for each in one.statements
         if each.state == FINE_TUNED
     }
-    yield "SmolLM2's fine-tunes have one, so nothing is counted for it", seeds <= {1}
+    yield "This repository's of SmolLM2 have one, so nothing is counted for it", seeds <= {1}
 
 
 def readme(of: dict[str, View]) -> Assumptions:
