@@ -180,12 +180,12 @@ def _fine_tune(run: Record) -> dict:
     return {name: value for name, value in (run.training or {}).items() if name not in of_a_seed}
 
 
-def in_comparison(results: Results, row: Row) -> bool:
-    """Whether a row belongs to the main comparison: no ablation (see Results.ablated), no factors
-    of a file."""
-    options = dict(row.setting.options)
+def in_comparison(results: Results, setting: Setting) -> bool:
+    """Whether a setting belongs to the main comparison: no ablation (see Results.ablated), no
+    factors of a file."""
+    options = dict(setting.options)
     varied = {name: value for name, value in options.items() if name in results.ablated}
-    papers = {"n_hat": results.n_hat.get(row.setting.factor)}
+    papers = {"n_hat": results.n_hat.get(setting.factor)}
     return "file" not in options and varied in ({}, papers)
 
 

@@ -224,7 +224,7 @@ def main_comparisons(results: Results, experiment: str) -> list[tuple[str, Compa
     for trained in STATES:
         apart = ""
         for every in comparisons(results, experiment, trained):
-            listed = (row for row in every.rows if in_comparison(results, row))
+            listed = (row for row in every.rows if in_comparison(results, row.setting))
             if rows := Comparison(tuple(listed)):
                 blocks.append((apart, rows))
                 apart = ", not comparable with the rows above"

@@ -41,7 +41,7 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
     found = [
         row
         for row in rows.rows
-        if in_comparison(results, row) and not learned_from(dict(row.setting.options))
+        if in_comparison(results, row.setting) and not learned_from(dict(row.setting.options))
     ]
     plain = {row.setting.method for row in found if row.setting.plain()}
     return [

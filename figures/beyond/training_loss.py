@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
-from analysis.comparison import own_methods
+from analysis.comparison import in_comparison, own_methods
 from analysis.results import Results
 from analysis.scores import number
 from analysis.settings import BASELINE, seed_count
@@ -34,7 +34,7 @@ def training_loss(results: Results) -> Figure:
     """
     panels: dict[tuple, list[Gap]] = {}
     for gap in training.gaps(results):
-        if _listed(gap, results):
+        if len(gap.by_step) >= LEAST and in_comparison(results, gap.setting):
             read = (
                 gap.setting.factor,
                 gap.per_book or 0,
@@ -57,14 +57,6 @@ def training_loss(results: Results) -> Figure:
         "mean over seeds in each quarter of the steps. Bar: two standard errors over steps.",
     )
     return figure
-
-
-def _listed(gap: Gap, results: Results) -> bool:
-    """Whether it is no part of an ablation, and has quarters."""
-    if len(gap.by_step) < LEAST:
-        return False
-    papers = results.n_hat.get(gap.setting.factor)
-    return gap.setting.plain("n_hat") and gap.setting.option("n_hat") in (None, papers)
 
 
 def _by_setting(gaps: list[Gap], users: list[str]) -> dict[Setting, list[Gap]]:

@@ -49,7 +49,7 @@ def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
     shown = [
         dict(row.setting.options)
         for row in compared(results, "ruler", False).rows
-        if in_comparison(results, row)
+        if in_comparison(results, row.setting)
     ]
     assert shown == [{}, {"other": 1}, {"n_hat": 28}]
 
