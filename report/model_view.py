@@ -156,7 +156,7 @@ class View:
         Raises:
             InputError: there is none.
         """
-        return find(self._rows(experiment, trained, factor), experiment, name, factor)
+        return find(self._rows(experiment, trained), experiment, name, factor)
 
     @offered
     def score(
@@ -184,7 +184,7 @@ class View:
     ) -> Score:
         """The difference of two rows, paired by seeds and samples; of perplexities, in nats per
         token."""
-        rows = self._rows(experiment, trained, factor)
+        rows = self._rows(experiment, trained)
         pair = [find(rows, experiment, name, factor) for name in (ours, other)]
         of = metrics.log_perplexity if experiment == "perplexity" else getattr(metrics, experiment)
         return differences.between(*pair, experiment, of, metric, rows)
@@ -219,7 +219,7 @@ class View:
         return quote(os.path.relpath(file, self.page))
 
     @functools.cache  # noqa: B019 (a view lives as long as its page is made)
-    def _rows(self, experiment: str, trained: bool, factor: float | None) -> Comparison:
+    def _rows(self, experiment: str, trained: bool) -> Comparison:
         return compared(self.results, experiment, trained)
 
 
