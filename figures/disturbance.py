@@ -18,7 +18,6 @@ from figures.kit.style import MOST
 
 FLOOR = 1e-5  # nats; smaller disturbances are drawn here
 AVERAGE = "Avg."
-_MARKERS = "Ds^v<>"  # of methods of one colour
 
 Points = dict[Setting, tuple[float, Score]]  # disturbance in 10⁻³ nat, and what was measured
 
@@ -134,13 +133,10 @@ def _draw_points(axes: Axes, points: Points) -> None:
     """A point each with its interval, if it has one; every n̂ looks alike, and hides no other."""
     by_hand, _ = rope.METHODS[rope.PROPOSED].styles[1]
     looks = style.styles(setting for setting in points if setting.plain())
-    drawn: list[str] = []  # colours, of which two methods may have one
     for setting in sorted(points, key=Setting.plain):
         moved, score = points[setting]
         plain = setting.plain()
         colour = looks[setting][0] if plain else by_hand
-        marker = _MARKERS[drawn.count(colour) % len(_MARKERS)] if plain else "o"
-        drawn += [colour] if plain else []
         ends = None if score.low is None else [[score.mean - score.low], [score.high - score.mean]]
         axes.errorbar(
             [moved],
@@ -148,7 +144,7 @@ def _draw_points(axes: Axes, points: Points) -> None:
             ends,
             label=setting.name if plain else f"{rope.METHODS[rope.PROPOSED].title} (n̂)",
             color=colour,
-            marker=marker,
+            marker="D" if plain else "o",
             markersize=4 if plain else 3,
             markerfacecolor="none" if plain else by_hand,
             linestyle="none",

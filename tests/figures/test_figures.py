@@ -118,19 +118,6 @@ def test_an_ablation_of_n_hat_that_has_other_options_too_is_not_drawn(recorder):
         draw.figure("disturbance_longbench_e", recorder.results())
 
 
-def test_points_of_two_methods_of_one_colour_are_told_apart(recorder, monkeypatch):
-    for name, dash in (("one", "-"), ("other", "--")):
-        styles = (("#332288", dash),)
-        method = dataclasses.replace(rope.METHODS["pi"], name=name, title=name, styles=styles)
-        monkeypatch.setitem(rope.METHODS, name, method)
-        recorder.everything(name)
-    for n_hat in (20, 28):
-        recorder.everything("dprope", {"n_hat": n_hat})
-    *_, ours = draw.figure("disturbance_longbench_e", recorder.results()).axes
-    looks = {(bars[0].get_color(), bars[0].get_marker()) for bars in ours.containers}
-    assert len(looks) == len({bars.get_label() for bars in ours.containers}) == 3
-
-
 FIGURES = [
     (name, model)
     for name in drawing.declared("figures")
