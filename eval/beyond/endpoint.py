@@ -19,13 +19,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import PurePath
-from typing import Annotated, Any, NamedTuple, NotRequired
+from typing import Annotated, Any, NamedTuple
 
 from huggingface_hub.utils import httpx
-from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import Field, PositiveInt, ValidationError
 
 from core.errors import InputError, NonFiniteError, in_one_line
+from core.schema import having
 from eval import Request, hub
 
 # By the owner that a server states of its models.
@@ -50,51 +50,29 @@ _GREEDY = {"temperature": 0, "repetition_penalty": 1, "logprobs": 1, "return_tok
 
 # What is read of replies. Names hold nothing that a terminal would obey.
 _Name = Annotated[str, Field(pattern=r"^\P{C}*$")]
-
-
-class _Token(TypedDict):
-    id: int
-    logprob: float | None
-
-
-class _Usage(TypedDict):
-    prompt_tokens: int
-
-
-class _Model(TypedDict):
-    id: _Name
-    root: NotRequired[_Name | None]
-    owned_by: NotRequired[_Name | None]
-    max_model_len: NotRequired[PositiveInt | None]
-
-
-class _Models(TypedDict):
-    data: list[_Model]
-
-
-class _LogProbs(TypedDict):
-    """Of vLLM and SGLang, or of llama-server, which says all of a token in one place
-    (`content`)."""
-
-    token_logprobs: NotRequired[list[float | None]]
-    content: NotRequired[list[_Token]]
-
-
-class _Choice(TypedDict):
-    finish_reason: str | None
-    logprobs: _LogProbs | None
-    token_ids: NotRequired[list[int] | None]
-
-
-class _Reply(TypedDict):
-    choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: _Usage
-    model: NotRequired[_Name]
-    system_fingerprint: NotRequired[_Name | None]
-
-
-_MODELS = TypeAdapter(_Models)
-_REPLY = TypeAdapter(_Reply)
+_MODEL = having(
+    {"id": _Name},
+    {"root": _Name | None, "owned_by": _Name | None, "max_model_len": PositiveInt | None},
+)
+_MODELS = having({"data": list[_MODEL]})
+# of vLLM and SGLang, or of llama-server, which says all of a token in one place (`content`)
+_LOG_PROBS = having(
+    {},
+    {
+        "token_logprobs": list[float | None],
+        "content": list[having({"id": int, "logprob": float | None})],
+    },
+)
+_CHOICE = having(
+    {"finish_reason": str | None, "logprobs": _LOG_PROBS | None}, {"token_ids": list[int] | None}
+)
+_REPLY = having(
+    {
+        "choices": Annotated[list[_CHOICE], Field(min_length=1)],
+        "usage": having({"prompt_tokens": int}),
+    },
+    {"model": _Name, "system_fingerprint": _Name | None},
+)
 
 
 class _Again(Exception):
@@ -118,10 +96,10 @@ class Answer(NamedTuple):
     of_prompt: list[float] | None
 
 
-def _is_called(model: _Model, name: str) -> bool:
+def _is_called(model: Any, name: str) -> bool:
     """Whether the name or the path of a model ends with the parts of a name."""
     parts = PurePath(name).parts
-    given = model.get("root"), model["id"]
+    given = model.root, model.id
     return any(PurePath(each or "").parts[-len(parts) :] == parts for each in given)
 
 
@@ -177,21 +155,21 @@ class Endpoint:
             timeout=httpx.Timeout(LONGEST_ANSWER, connect=10),
             trust_env=False,  # a proxy for the internet does not reach a cluster's own hosts
         )
-        of_models = functools.partial(_MODELS.validate_json, strict=True)
-        models = self._send(of_models, "a request for its models")["data"]
+        of_models = functools.partial(_MODELS.model_validate_json, strict=True)
+        models = self._send(of_models, "a request for its models").data
         model = next((each for each in models if _is_called(each, name)), None)
         if len(models) == 1 and not by_name:
             model = models[0]
         if model is None:
-            served = ", ".join(each["id"] for each in models) or "no model"
+            served = ", ".join(each.id for each in models) or "no model"
             raise InputError(
                 f"{url} serves {self._shown(served)}, not {name}; serve that, or give it that name "
                 f"(vLLM: --served-model-name {name})."
             )
-        self.model = model["id"]
-        owner = model.get("owned_by") or "an unnamed server"
+        self.model = model.id
+        owner = model.owned_by or "an unnamed server"
         self.server = SERVERS.get(owner) or self._shown(owner)
-        self.most_tokens = model.get("max_model_len") or math.inf
+        self.most_tokens = model.max_model_len or math.inf
         first = "a first prompt of token ids, which vLLM, SGLang and llama-server take,"
         self._continue(Request(first, _PROBE, 2))
 
@@ -255,22 +233,22 @@ class Endpoint:
         Raises:
             _Again: the server broke its answer off.
         """
-        reply = _REPLY.validate_json(content, strict=True)
-        choice = reply["choices"][0]
-        read = reply["usage"]["prompt_tokens"]
-        model = reply.get("model", self.model)
-        fingerprint = self._without_key(reply.get("system_fingerprint") or "")
+        reply: Any = _REPLY.model_validate_json(content, strict=True)
+        choice = reply.choices[0]
+        read = reply.usage.prompt_tokens
+        model = reply.model or self.model
+        fingerprint = self._without_key(reply.system_fingerprint or "")
         if self.fingerprint is None:
             self.fingerprint = fingerprint
-        ended = choice["finish_reason"]
+        ended = choice.finish_reason
         if ended not in WHOLE:
             raise _Again(f"its answer ends by '{ended}'")
-        log_probs = choice["logprobs"] or {}
-        stated = choice.get("token_ids")
-        nats = log_probs.get("token_logprobs", [])
-        if "content" in log_probs:
-            stated = [each["id"] for each in log_probs["content"]]
-            nats = [each["logprob"] for each in log_probs["content"]]
+        log_probs: Any = choice.logprobs or _LOG_PROBS()
+        stated = choice.token_ids
+        nats = log_probs.token_logprobs or []
+        if log_probs.content is not None:
+            stated = [each.id for each in log_probs.content]
+            nats = [each.logprob for each in log_probs.content]
         tokens = stated or []
         made = len(tokens)
         asked = len(request.prompt)
