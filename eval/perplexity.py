@@ -48,7 +48,7 @@ def position_losses(
     Args:
         model: a causal language model.
         tokens: token ids, int64 [length + 1].
-        scored: None for all positions.
+        scored: None for all positions; 0 for none, of a text that is only read.
         cache: an empty one, which then holds the text without its last token; None keeps nothing.
         room: how many tokens will follow in the cache, where RoPE follows the input's length.
         predicted: the id whose loss is wanted at each position, int64 [length]; None for the next
@@ -63,7 +63,7 @@ def position_losses(
     inputs = tokens[:-1].to(model.device)
     targets = tokens[1:] if predicted is None else predicted
     first = 0 if scored is None else len(inputs) - scored
-    losses = []
+    losses = [np.empty(0)]
     with at_length(model, len(inputs) + room):
         kept = {} if cache is None else {"past_key_values": cache}
         read = model.base_model(inputs[None], use_cache=cache is not None, **kept)

@@ -175,7 +175,6 @@ def haystack(book: Sequence[int], hidden: Sequence[Needle], before: Sequence[int
     return Haystack(tuple(before), (*tokens, *book[begin:]), tuple(hidden), tuple(places))
 
 
-@torch.inference_mode()
 def ask(
     model: PreTrainedModel, read: Sequence[int], asked: Sequence[Needle]
 ) -> list[tuple[float, bool]]:
@@ -190,11 +189,8 @@ def ask(
         InputError: the model's cache cannot be taken back to the text.
         NonFiniteError: a logit is not finite.
     """
-    text = torch.tensor([read], device=model.device)
-    cache = _empty(model, len(read))
-    with at_length(model, len(read) + QUESTION):
-        model(text, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        return [_asked(model, cache, needle) for needle in asked]
+    _, answers = read_and_ask(model, (*read, read[-1]), 0, asked)  # any token may stand last
+    return answers
 
 
 @torch.inference_mode()
@@ -207,7 +203,7 @@ def read_and_ask(
     Args:
         model: a causal language model; any, where nothing is asked for.
         tokens: the ids of the text, of which the last is only predicted.
-        scored: how many are.
+        scored: how many are; 0 for no losses.
         asked: what is asked for; may be empty.
 
     Returns:
@@ -220,7 +216,8 @@ def read_and_ask(
     if not asked:
         return position_losses(model, ids, scored), []
     read = len(tokens) - 1
-    cache = _empty(model, read)
+    check_can_be_asked(model)
+    cache = reserved(model, read + QUESTION)
     losses = position_losses(model, ids, scored, cache, QUESTION)
     with at_length(model, read + QUESTION):
         return losses, [_asked(model, cache, needle) for needle in asked]
@@ -233,12 +230,6 @@ def check_can_be_asked(model: PreTrainedModel) -> None:
             f"{type(model).__name__} keeps a state that cannot be taken back to an earlier token, "
             "so several keys cannot be asked for after one pass; score it by loss_by_position."
         )
-
-
-def _empty(model: PreTrainedModel, read: int) -> Cache:
-    """An empty cache with room for so many tokens and a question."""
-    check_can_be_asked(model)
-    return reserved(model, read + QUESTION)
 
 
 def _asked(model: PreTrainedModel, cache: Cache, needle: Needle) -> tuple[float, bool]:
