@@ -157,13 +157,8 @@ def test_a_limit_samples_the_whole_benchmark(data):
     everything = documents(tasks)
     assert everything[0] == "mmlu/abstract_algebra/0"
     assert documents(tasks, limit=6) == documents(tasks, limit=99) == everything
-    drawn = set()
-    for seed in range(30):
-        sample = documents(tasks, limit=3, seed=seed)
-        assert [everything.index(key) // 2 for key in sample] == [0, 1, 2]  # one of each third
-        drawn |= set(sample)
-    assert drawn == set(everything)
-    assert documents(tasks, limit=3) == documents(tasks, limit=3, seed=0)
+    sample = documents(tasks, limit=3)
+    assert [everything.index(key) // 2 for key in sample] == [0, 1, 2]  # one of each third
 
 
 def test_aggregate_of_all_four_by_hand():
