@@ -210,11 +210,16 @@ def component(name: str) -> str:
             f"{name!r} cannot name a file or a directory; give a name without a slash or a "
             f"leading dot."
         )
+    _check_short(name)
+    return name
+
+
+def _check_short(name: str) -> None:
+    """Raise InputError if no file can have so long a name."""
     if len(os.fsencode(name)) > LONGEST:
         raise InputError(
             f"the name {name[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
         )
-    return name
 
 
 def check_writable(directory: Path) -> None:
@@ -224,10 +229,8 @@ def check_writable(directory: Path) -> None:
         InputError: it is a file, or its nearest existing parent is not writable.
     """
     path = Path(directory).absolute()
-    if any(len(os.fsencode(name)) > LONGEST for name in path.parts):
-        raise InputError(
-            f"a name in {str(path)[:40]!r}… has more than {LONGEST} bytes; give a shorter one."
-        )
+    for name in path.parts:
+        _check_short(name)
     existing = next(parent for parent in (path, *path.parents) if os.path.lexists(parent))
     if not existing.is_dir():
         raise InputError(f"{existing} is not a directory; give another path.")
