@@ -39,115 +39,9 @@ BUCKETS = ("0-4k", "4-8k", "8k+")
 AVERAGES = {"Avg.": BUCKETS, "Avg.>4k": BUCKETS[1:]}
 
 
-@dataclass(frozen=True)
-class Task:
-    """One of the thirteen tasks.
-
-    Attributes:
-        kind: what the model has to do, in the benchmark's six categories.
-        max_new_tokens: how many tokens are generated.
-        metric: a name in :data:`METRICS`.
-        stops_at_newline: whether generation ends at a line feed, after at least one token.
-    """
-
-    kind: str
-    max_new_tokens: int
-    metric: str
-    stops_at_newline: bool = False
-
-    @property
-    def asks(self) -> bool:
-        """Whether the benchmark puts the prompt into a model's chat template; examples and code are
-        to be continued."""
-        return self.kind not in ("few-shot", "code")
-
-
-TASKS = {
-    "qasper": Task("single-document QA", 128, "F1"),
-    "multifieldqa_en": Task("single-document QA", 64, "F1"),
-    "hotpotqa": Task("multi-document QA", 32, "F1"),
-    "2wikimqa": Task("multi-document QA", 32, "F1"),
-    "gov_report": Task("summarisation", 512, "ROUGE-L"),
-    "multi_news": Task("summarisation", 512, "ROUGE-L"),
-    "trec": Task("few-shot", 64, "classification"),
-    "triviaqa": Task("few-shot", 32, "F1"),
-    "samsum": Task("few-shot", 128, "ROUGE-L", stops_at_newline=True),
-    "passage_count": Task("synthetic", 32, "count"),
-    "passage_retrieval_en": Task("synthetic", 32, "retrieval"),
-    "lcc": Task("code", 64, "edit similarity"),
-    "repobench-p": Task("code", 64, "edit similarity"),
-}
+# ---- the metrics of the benchmark's metrics.py
 
 _PARAGRAPH = re.compile(r"Paragraph (\d+)")
-# SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
-# order of TASKS.
-_TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
-
-
-# ---- prompts
-
-
-@functools.cache
-def _templates() -> dict[str, str]:
-    """The benchmark's template of each task, with {context} and {input}, from the installed
-    lm-eval.
-
-    lm-eval has the benchmark's wording but not its white space. The white space is restored, and a
-    hash checks the result.
-
-    Raises:
-        InputError: another lm-eval than the pinned one is installed, and words a task otherwise.
-    """
-    templates = {}
-    for name, task in TASKS.items():
-        # The package's files are found without importing it, which takes seconds.
-        file = importlib.metadata.distribution("lm_eval").locate_file(
-            f"lm_eval/tasks/longbench/{name}_e.yaml"
-        )
-        # BaseLoader does not import the functions that the file names.
-        text = yaml.load(Path(str(file)).read_text(encoding="utf-8"), yaml.BaseLoader)[
-            "doc_to_text"
-        ]
-        text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
-        if name in ("triviaqa", "samsum"):
-            text = text.replace("{context}\n{input}", "{context}\n\n{input}")
-        templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
-    if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
-        raise InputError(
-            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the "
-            "pinned."
-        )
-    return templates
-
-
-def prompt(task: str, sample: dict) -> str:
-    """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
-    template."""
-    template = _templates()[task]
-    return template.format(context=sample["context"], input=sample["input"])
-
-
-def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
-    """Cut `text` in the middle where it has more than `max_length` tokens, special tokens counted.
-
-    The first and the last max_length // 2 tokens are decoded on their own and joined, as the
-    benchmark does. Tokenising the result again may give a few tokens more or fewer than max_length.
-    """
-    if max_length < 2:
-        raise InputError(f"a prompt cannot be cut to {max_length} tokens; leave at least 2 for it.")
-    tokens = tokenizer(text, truncation=False).input_ids
-    if len(tokens) <= max_length:
-        return text
-    half = max_length // 2
-    return "".join(
-        tokenizer.decode(ids, skip_special_tokens=True) for ids in (tokens[:half], tokens[-half:])
-    )
-
-
-# ---- scores
-#
-# Each of the benchmark's metrics (its metrics.py) gives the score in 0…1 of one prediction against
-# one reference; classification takes the names of all classes, too.
 
 
 def _normalised(text: str) -> list[str]:
@@ -216,13 +110,47 @@ def edit_similarity(prediction: str, answer: str) -> float:
     return round(100 * SequenceMatcher(None, line, answer).ratio()) / 100
 
 
-METRICS: dict[str, Callable[..., float]] = {
-    "F1": f1,
-    "ROUGE-L": rouge_l,
-    "classification": classification,
-    "count": count,
-    "retrieval": retrieval,
-    "edit similarity": edit_similarity,
+# ---- tasks
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the thirteen tasks.
+
+    Attributes:
+        kind: what the model has to do, in the benchmark's six categories.
+        max_new_tokens: how many tokens are generated.
+        metric: gives the score in 0…1 of one prediction against one reference; classification takes
+            the names of all classes, too.
+        stops_at_newline: whether generation ends at a line feed, after at least one token.
+    """
+
+    kind: str
+    max_new_tokens: int
+    metric: Callable[..., float]
+    stops_at_newline: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether the benchmark puts the prompt into a model's chat template; examples and code are
+        to be continued."""
+        return self.kind not in ("few-shot", "code")
+
+
+TASKS = {
+    "qasper": Task("single-document QA", 128, f1),
+    "multifieldqa_en": Task("single-document QA", 64, f1),
+    "hotpotqa": Task("multi-document QA", 32, f1),
+    "2wikimqa": Task("multi-document QA", 32, f1),
+    "gov_report": Task("summarisation", 512, rouge_l),
+    "multi_news": Task("summarisation", 512, rouge_l),
+    "trec": Task("few-shot", 64, classification),
+    "triviaqa": Task("few-shot", 32, f1),
+    "samsum": Task("few-shot", 128, rouge_l, stops_at_newline=True),
+    "passage_count": Task("synthetic", 32, count),
+    "passage_retrieval_en": Task("synthetic", 32, retrieval),
+    "lcc": Task("code", 64, edit_similarity),
+    "repobench-p": Task("code", 64, edit_similarity),
 }
 
 
@@ -238,11 +166,74 @@ def score(
         all_classes: the class names; only trec needs them.
     """
     how = TASKS[task]
-    metric = METRICS[how.metric]
-    classes = {"all_classes": all_classes} if how.metric == "classification" else {}
+    classes = {"all_classes": all_classes} if how.metric is classification else {}
     if how.kind == "few-shot":
         prediction = prediction.lstrip("\n").split("\n")[0]
-    return max((metric(prediction, answer, **classes) for answer in answers), default=0.0)
+    return max((how.metric(prediction, answer, **classes) for answer in answers), default=0.0)
+
+
+# ---- prompts
+
+# SHA-256 of the templates in the benchmark's dataset2prompt.json: of a JSON list of them, in the
+# order of TASKS.
+_TEMPLATES_SHA256 = "b450bdd4cbce6eb409e5bb97b101f1b0e90c6065b34760a574eb3eb48113dae3"
+
+
+@functools.cache
+def _templates() -> dict[str, str]:
+    """The benchmark's template of each task, with {context} and {input}, from the installed
+    lm-eval.
+
+    lm-eval has the benchmark's wording but not its white space. The white space is restored, and a
+    hash checks the result.
+
+    Raises:
+        InputError: another lm-eval than the pinned one is installed, and words a task otherwise.
+    """
+    templates = {}
+    for name, task in TASKS.items():
+        # The package's files are found without importing it, which takes seconds.
+        file = importlib.metadata.distribution("lm_eval").locate_file(
+            f"lm_eval/tasks/longbench/{name}_e.yaml"
+        )
+        # BaseLoader does not import the functions that the file names.
+        text = yaml.load(Path(str(file)).read_text(encoding="utf-8"), yaml.BaseLoader)[
+            "doc_to_text"
+        ]
+        text = text.replace("{{context}}", "{context}").replace("{{question}}", "{input}")
+        if name in ("triviaqa", "samsum"):
+            text = text.replace("{context}\n{input}", "{context}\n\n{input}")
+        templates[name] = text + {"synthetic": " ", "code": "\n"}.get(task.kind, "")
+    if hashlib.sha256(json.dumps([*templates.values()]).encode()).hexdigest() != _TEMPLATES_SHA256:
+        raise InputError(
+            "the installed lm-eval words LongBench's prompts otherwise; run `make env` for the "
+            "pinned."
+        )
+    return templates
+
+
+def prompt(task: str, sample: dict) -> str:
+    """The benchmark's prompt for a sample, byte for byte, not truncated and without a chat
+    template."""
+    template = _templates()[task]
+    return template.format(context=sample["context"], input=sample["input"])
+
+
+def truncate_middle(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int) -> str:
+    """Cut `text` in the middle where it has more than `max_length` tokens, special tokens counted.
+
+    The first and the last max_length // 2 tokens are decoded on their own and joined, as the
+    benchmark does. Tokenising the result again may give a few tokens more or fewer than max_length.
+    """
+    if max_length < 2:
+        raise InputError(f"a prompt cannot be cut to {max_length} tokens; leave at least 2 for it.")
+    tokens = tokenizer(text, truncation=False).input_ids
+    if len(tokens) <= max_length:
+        return text
+    half = max_length // 2
+    return "".join(
+        tokenizer.decode(ids, skip_special_tokens=True) for ids in (tokens[:half], tokens[-half:])
+    )
 
 
 # ---- samples
@@ -331,9 +322,9 @@ def _checked(task: str, row: Any, where: str) -> dict:
         for answer in sample["answers"]
     ]
     metric = TASKS[task].metric
-    if metric == "classification" and not sample["all_classes"]:
+    if metric is classification and not sample["all_classes"]:
         raise InputError(f"{where} lists no classes (all_classes); correct it.")
-    if metric == "retrieval" and not all(map(_PARAGRAPH.search, sample["answers"])):
+    if metric is retrieval and not all(map(_PARAGRAPH.search, sample["answers"])):
         raise InputError(f'an answer in {where} must name "Paragraph" and a number; correct it.')
     return sample
 

@@ -33,7 +33,6 @@ def test_tasks_are_the_benchmarks():
         generation = yaml.load(text, yaml.BaseLoader)["generation_kwargs"]
         assert int(generation["max_gen_toks"]) == task.max_new_tokens
     assert len(TASKS) == 13
-    assert {task.metric for task in TASKS.values()} == set(longbench.METRICS)
     assert [name for name, task in TASKS.items() if task.kind == "few-shot"] == [
         "trec",
         "triviaqa",
