@@ -30,17 +30,10 @@ on       = $(filter-out 0,$(value $(1)))
 option   = $(if $(value $(2)),$(1) $(call quote,$(value $(2))))
 SHOWN    = $(call option,--model,MODEL) $(call option,--results,RESULTS)
 
-# What is measured anew, and where its records go: those of a model of one's own have a folder apart.
-MEASURED = $(or $(value MODEL),tiny)
-BASES   := $(subst _,-,$(patsubst experiments/base_models/%.py,%,$(wildcard experiments/base_models/[a-z]*.py)))
-# The base model that is measured: a name with a space or a % is one word, which `filter` does not see.
-BASE     = $(strip $(foreach base,$(BASES),$(if $(findstring <$(MEASURED)>,<$(base)>),$(base))))
-RECORDS  = $(or $(value RESULTS),$(if $(BASE),build/rerun/$(MEASURED),build/own)$(if $(call on,QUICK),-quick)/results)
-RERUN    = --model $(call quote,$(MEASURED)) $(call option,--factor,FACTOR) $(if $(call on,QUICK),--quick) $(if $(call on,REPLACE),--replace) \
+# What is measured anew.
+RERUN    = $(SHOWN) $(call option,--factor,FACTOR) $(if $(call on,QUICK),--quick) $(if $(call on,REPLACE),--replace) \
   $(call option,--texts,TEXTS) $(call option,--books-of,BOOKS_OF) $(call option,--benchmarks,BENCHMARKS) $(call option,--corpus,CORPUS) \
-  $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name)))) --results $(call quote,$(RECORDS))
-# What is rendered afterwards: in a folder that was given, which may hold others, this model alone.
-RENDERED = $(if $(value RESULTS),--model $(call quote,$(MEASURED))) --results $(call quote,$(RECORDS))
+  $(if $(value METHODS),--methods $(foreach name,$(value METHODS),$(call quote,$(name))))
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce test lint without-beyond env env-flash lock tables figures pages audit verify train rerun ablations report clean \
@@ -144,19 +137,15 @@ rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   REPLACE=1                   measure it again and replace the records
 ##   TEXTS=DIR BENCHMARKS=DIR CORPUS=DIR    your own texts, items, books to train on
 ##   TEXTS=DIR BOOKS_OF=RECORD   of your texts, those that a record of losses is of
-	@$(PY) -m experiments.rerun $(RERUN) || skipped=$$?; [ $${skipped:-0} -le 1 ] || exit $$skipped; \
-	for what in tables figures report.pages; do $(PY) -m $$what $(RENDERED) || exit; done; \
-	if [ $${skipped:-0} = 1 ]; then echo "A command was skipped: above the tables, it is named with its reason."; exit 1; fi
+	@$(PY) -m experiments.rerun $(RERUN)
 ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 	$(PY) -m experiments.ablation_n_hat $(RERUN)
 	$(PY) -m experiments.ablation_intervals $(RERUN)
-	@for table in n_hat_longbench_e n_hat_open_llm intervals_longbench_e intervals_open_llm; do \
-	  $(PY) -m tables $$table $(RENDERED) || exit; done
 
 ##@ Train
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 ##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books
-	$(PY) -m experiments.finetune --model $(call quote,$(MEASURED)) --method $(call quote,$(value METHOD)) \
+	$(PY) -m experiments.finetune $(call option,--model,MODEL) --method $(call quote,$(value METHOD)) \
 	  $(call option,--factor,FACTOR) $(call option,--corpus,CORPUS)
 ##@ Other
 clean: ## Remove build/ and runs/; results/ and .venv stay

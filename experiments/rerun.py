@@ -13,9 +13,9 @@ OUTPUT/results, checkpoints to OUTPUT/checkpoints, and the output of each chain 
 the command is killed, the same command resumes it and skips what is done. A chain makes one model
 and measures it, in a process of its own. On a CPU there is one for each core. On GPUs one chain
 runs at a time, on all of them. On a cluster, experiments/suites/slurm.sh runs each chain as a task
-of an array. An experiment that cannot run on your own model is skipped; the end names it with the
-reason, and the exit status is 1. A task or length that does not fit in the model's context is left
-out and named.
+of an array. Then tables, figures and pages are rendered beside OUTPUT/results. An experiment that
+cannot run on your own model is skipped; the end names it with the reason, and the exit status is 1.
+A task or length that does not fit in the model's context is left out and named.
 """
 
 import argparse
@@ -81,19 +81,28 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         facts = resolve(suite.own_checkpoint).facts(*suite.model.factors)
         check_owner(suite.results, suite.name)
         records.state_model(suite.results, suite.name, facts)  # refuses another model of that name
-    if arguments.chain is None:
-        _measure_all(chains, suite, [script, *sys.argv[1:]], arguments.workers)
-    else:
+    if arguments.chain is not None:
         _measure_one(chains[arguments.chain], suite)
+        return
+    some_skipped = _measure_all(chains, suite, [script, *sys.argv[1:]], arguments.workers)
+    # In a folder that was given, which may hold other models, this one alone.
+    of_model = ["--model", suite.name] if arguments.results else []
+    _render(part, [*of_model, "--results", str(suite.results)])
+    if some_skipped:
+        print("A command was skipped: above the tables, it is named with its reason.")
+        sys.exit(1)
 
 
 def _measure_all(
     chains: Mapping[int, Chain], suite: Suite, command: list[str], workers: int | None
-) -> None:
-    """Measure the chains in processes of their own; print what was skipped.
+) -> bool:
+    """Measure the chains in processes of their own, and print what was skipped.
 
     Args:
         workers: how many run side by side; by default one for each core, or one if there are GPUs.
+
+    Returns:
+        whether a command was skipped.
     """
     import torch
 
@@ -108,13 +117,24 @@ def _measure_all(
     measured = (suite.results / suite.name).glob("*/**/*.json")  # model.json lies above them
     if suite.own_checkpoint and not any(measured):
         raise InputError(f"nothing could be measured of {suite.own_checkpoint}; see {logs}.")
-    print(f"records in {suite.results}")
-    if "MAKELEVEL" not in os.environ:  # `make rerun` renders them itself
-        print("render them with")
-        model, folder = map(shlex.quote, (suite.name, str(suite.results)))
-        print(f"make tables figures pages MODEL={model} RESULTS={folder}")
-    if any(line.startswith(SKIPPED_COMMAND) for line in skipped):
-        sys.exit(1)
+    print(f"records in {suite.results}", flush=True)
+    return any(line.startswith(SKIPPED_COMMAND) for line in skipped)
+
+
+def _render(part: str | None, words: list[str]) -> None:
+    """Render what was measured: all of it, or of an ablation its two tables.
+
+    Args:
+        words: the options that say of what.
+    """
+    programs = [["tables"], ["figures"], ["report.pages"]]
+    if part:
+        varied = part.removeprefix("ablation_")
+        programs = [["tables", *(f"{varied}_{each}" for each in BENCHMARKS)]]
+    for program in programs:
+        command = [sys.executable, "-m", *program, *words]
+        if status := subprocess.run(command, cwd=records.ROOT).returncode:
+            sys.exit(status)
 
 
 def _measure_one(chain: Chain, suite: Suite) -> None:

@@ -3,10 +3,10 @@
 import importlib
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from core.rope import RopeGeometry
 from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
 from experiments.suites.suite import Suite, chains_of, n_hats
-from records import ROOT
 from tests.files import read
 from tests.models import checkpoint
 
@@ -173,31 +172,29 @@ def test_only_the_chain_that_is_asked_for_is_listed(done, tmp_path):
     assert out in done(*command)
 
 
-def dry_run(*variables):
-    """What `make rerun` would run."""
-    make = ["make", "--dry-run", "rerun", *variables]
-    return subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.parametrize("given", [[], ["RESULTS=results"]])
-def test_a_rerun_into_a_folder_of_several_models_renders_its_own_alone(given):
-    said = dry_run("MODEL=tiny", *given)
-    (rendering,) = [line for line in said.splitlines() if "for what in" in line]
-    assert ("--model 'tiny'" in rendering) == bool(given)
-
-
 @pytest.mark.parametrize(
-    "model, folder",
+    "script, programs",
     [
-        ("tiny", "rerun/tiny"),
-        ("my tiny", "own"),
-        ("tiny smollm2", "own"),
-        ("%", "own"),
-        ("./tiny", "own"),
+        ("rerun", [["tables"], ["figures"], ["report.pages"]]),
+        ("ablation_n_hat", [["tables", "n_hat_open_llm", "n_hat_longbench_e"]]),
     ],
 )
-def test_a_name_that_holds_a_base_models_is_ones_own(model, folder):
-    assert f"--results 'build/{folder}/results'" in dry_run(f"MODEL={model}")
+@pytest.mark.parametrize("given", [False, True])
+def test_what_was_measured_is_rendered_of_several_models_in_a_folder_its_own_alone(
+    done, tmp_path, monkeypatch, script, programs, given
+):
+    rendered = []
+
+    def run(command, **_):
+        rendered.append(command[2:])
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(rerun, "run", lambda *_: [])
+    monkeypatch.setattr(rerun.subprocess, "run", run)
+    place = ["--results", str(tmp_path / "results")]
+    done(f"{script} --model tiny", "--output", tmp_path, *(place if given else []))
+    of_model = ["--model", "tiny"] if given else []
+    assert rendered == [[*program, *of_model, *place] for program in programs]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +257,6 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/book.txt").write_text("".join(letters))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MAKELEVEL", raising=False)
     folder = tmp_path / "out-quick/results/mine"
 
     def run(chains, *_):
@@ -268,12 +264,12 @@ def test_a_model_of_ones_own_is_measured_and_what_cannot_be_is_said(done, tmp_pa
         return rerun.measure(chain, lenient=True)
 
     monkeypatch.setattr(rerun, "run", run)
+    monkeypatch.setattr(rerun, "_render", lambda *_: None)
     line = "rerun --model mine --factor 2 --texts texts --output out-quick --quick --methods"
     out = done(line, rope.TIME_REFERENCE)
     for length in (128, 256):  # the other lengths are measured
         assert f"skipped passkey {length}: " in out
     assert out.count("skipped passkey") == 2
-    assert "MODEL=mine" in out
     assert str(folder.parent) in out
     facts = read(folder / records.MODEL)
     assert facts["geometry"] == {"head_dim": 16, "base": 10000.0, "context_length": 256}
