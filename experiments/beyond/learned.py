@@ -58,13 +58,6 @@ class Learned(Command):
         )
         option(parser, "--corpus", str, "DIR", data, "books")
         group = parser.add_argument_group("settings")
-        option(
-            group,
-            "--length",
-            count,
-            "TOKENS",
-            "tokens per sequence, more than L (default L' = s·L)",
-        )
         option(group, "--steps", count, "N", "at most N steps", 200)
         option(group, "--batch", count, "N", "sequences per step", 1)
         turns = "how far a step turns a pair at distance L, in radians"
@@ -86,7 +79,8 @@ class Learned(Command):
             given.steps, given.batch, given.learning_rate, given.evaluate_every
         )
         start = self.start()
-        length = self.length()
+        length = self.extended_length
+        divisions(self.context_length, length)  # refuses a length that has no equal blocks
         library = texts.chosen(given)
         engine = Engine(self)
         run = {
@@ -149,19 +143,6 @@ class Learned(Command):
                 f"{ready}."
             )
         return rope.scale(self.model.geometry, method, self.factor)
-
-    def length(self) -> int:
-        """Tokens per sequence; InputError if they do not reach beyond L, or cannot be divided into
-        blocks."""
-        length = self.arguments.length or self.extended_length
-        if length <= self.context_length:
-            least = self.context_length + 1
-            raise InputError(
-                f"sequences of {length} tokens do not reach beyond L; give --length {least} or "
-                f"more."
-            )
-        divisions(self.context_length, length)
-        return length
 
     def rows(self, scores: dict) -> Iterable[tuple[str, ...]]:
         """The losses of the held-out text at the end."""

@@ -85,7 +85,6 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
     "more, reason",
     [
         (("--texts", "{data}/one.txt"), "one"),
-        (("--length", L), str(L)),
         (("--sequences", 50), "held"),
     ],
 )
