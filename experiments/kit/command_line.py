@@ -47,7 +47,7 @@ class _Given(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence, and to which --n_hat is --n-hat.
+    """An argument parser whose errors are one sentence.
 
     An option is given once, or it goes on: see :class:`_Given`. A number such as -1e-3 is a value.
 
@@ -67,26 +67,17 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.removesuffix('.')}; see {self.prog} --help.")
 
     def parse_known_args(self, args=None, namespace=None):
-        words = [_hyphenated(word) for word in (sys.argv[1:] if args is None else args)]
         defaults = {
             action.dest: action.default
             for action in self._actions
             if action.default != argparse.SUPPRESS
         }
         namespace = argparse.Namespace(**dict.fromkeys(defaults, _LEFT_OPEN))
-        found, others = super().parse_known_args(words, namespace)
+        found, others = super().parse_known_args(args, namespace)
         self.stated = {
             name: value for name, value in vars(found).items() if value is not _LEFT_OPEN
         }
         return argparse.Namespace(**defaults | self.stated), others
-
-
-def _hyphenated(word: str) -> str:
-    """A word of a command line, with hyphens for the underscores in the name of an option."""
-    name, equals, value = word.partition("=")
-    if name.startswith("--"):
-        name = name.replace("_", "-")
-    return name + equals + value
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

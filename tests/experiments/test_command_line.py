@@ -67,13 +67,6 @@ def test_help_names_every_option_of_a_method_and_help_methods_explains_it(done, 
     assert ("number of dimensions to interpolate" in " ".join(text.split())) == explained
 
 
-def test_underscores_in_the_name_of_an_option_are_hyphens():
-    parser = command_line.parser("")
-    command_line.add_method_arguments(parser)
-    arguments = parser.parse_args(["--method=pi", "--n_hat=4", "--file", "a_b"])
-    assert (arguments.n_hat, arguments.file) == (4, "a_b")
-
-
 @pytest.mark.parametrize("number", ["-1e-3", "-.5", "-2", "-inf"])
 def test_a_negative_number_is_a_value(number):
     parser = command_line.parser("")

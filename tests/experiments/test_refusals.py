@@ -77,7 +77,7 @@ LINES = """
     tables of an unset variable: tables.__main__ --results {unset}
     tolerance nan: verify folder --tolerance nan
     a value twice: extend --model {model} --method pi --factor 2 --factor 3
-    a method's value twice: extend --model {model} --method dprope --n-hat 4 --n_hat 6
+    a method's value twice: extend --model {model} --method dprope --n-hat 4 --n-hat 6
     a switch and its contrary: perplexity --model {model} --texts text.txt --bos --no-bos
     training's switch and its contrary: finetune --model {model} --checkpointing --no-checkpointing
     texts of two kinds: best --model {model} --texts text.txt plays:1
@@ -140,6 +140,7 @@ def test_a_command_line_that_cannot_be_meant(refused, good, here, kind):
     "line, meant",
     [
         ("extend --model {model} --method dprobe", "dprope"),
+        ("extend --model {model} --method dprope --n_hat=4", "--n-hat"),
         ("passkey --model tinny", "tiny"),
         ("tables.__main__ --model smolm2", "smollm2"),
         ("tables.__main__ paskey", "passkey"),
