@@ -15,19 +15,18 @@ tokeniser, length and seed share. So all methods see the same data, and a resume
 its step without reading a text again.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from core import files
 from core.errors import InputError
@@ -36,11 +35,6 @@ from experiments.kit import processes, texts
 from experiments.kit.loading import tokenizer_hash
 from experiments.kit.texts import Book
 from records import identity
-
-if TYPE_CHECKING:
-    from torch import Tensor
-    from transformers import PreTrainedTokenizerBase
-
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
 HUB = "emozilla/pg19"

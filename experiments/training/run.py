@@ -1,13 +1,10 @@
 """A fine-tune, from its settings to its record: what it needs, what decides its result, how it is
 trained, and what is written of it. The command is that of experiments.finetune."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from transformers.trainer_pt_utils import get_model_param_count
@@ -19,14 +16,12 @@ from core.errors import InputError
 from core.huggingface.embedding import rope_geometry
 from experiments.base_models.model import Training
 from experiments.kit import loading, processes, texts
+from experiments.kit.command import Command
 from experiments.training import budget, state
 from experiments.training import corpus as training_text
 from experiments.training import trainer as trainers
 from experiments.training.state import Output
 from records import trained
-
-if TYPE_CHECKING:
-    from experiments.kit.command import Command
 
 CHECKPOINTS = records.ROOT / "checkpoints"
 # Settings that change how a run is computed, not its result.

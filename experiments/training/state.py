@@ -16,14 +16,14 @@ beside the weights.
 - Its record follows from `training.json`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import records
 from core import files, schema
@@ -32,9 +32,6 @@ from core.extend import export
 from core.schema import Text, having
 from experiments.kit import loading, processes
 from records import trained
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MANIFEST = "manifest.json"
 NAME = "checkpoint-"  # and the number of steps, as transformers has it

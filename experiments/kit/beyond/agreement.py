@@ -1,8 +1,6 @@
 """What a server says of texts, beside what transformers computes of them: the losses of the same
 tokens, and the mistake that explains where they part."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
