@@ -1,12 +1,13 @@
 """Loss by position: the same settings in each panel, as differences from YaRN."""
 
+import numpy as np
 import pytest
 
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
 
 
-# Each method's loss minus YaRN's on the four blocks of a book.
+# Each method's loss minus YaRN's on the four blocks of a book, in the mean over books.
 MINUS_YARN = {
     "yarn": [0.0, 0.0, 0.0, 0.0],
     "ntk": [0.01, 0.01, 0.02, 0.03],
@@ -27,7 +28,10 @@ def test_panels_hold_differences_with_intervals_and_name_above_what_strays_far(r
     """Of the set on the most texts for each state; an interval takes five of them."""
     for count, seed in ((5, None), (3, None), (4, 0)):
         for method, more in MINUS_YARN.items():
-            books = {f"Book {i} of {count}": [3 + i + each for each in more] for i in range(count)}
+            books = {
+                f"Book {i} of {count}": [3 + i + share * each for each in more]
+                for i, share in enumerate(np.linspace(0.6, 1.4, count))
+            }
             recorder.losses(method, books, starts=(0, 8192, 12288), seed=seed)
     panels = loss_by_position(recorder.results()).axes
     expected = (("without training, s = 2, 5 texts", 2), ("fine-tuned, s = 2, 4 texts", 0))
