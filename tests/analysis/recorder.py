@@ -97,20 +97,19 @@ class Recorder:
         factor=2,
         options=None,
         seed=None,
-        file=None,
         comparable=("data",),
         data_facts=None,
         **run,
     ) -> dict:
-        """A record; of a fine-tuned model where there is a seed."""
+        """A record, whose file is named after its method; of a fine-tuned model where there is a
+        seed."""
         run |= {"method": method, "factor": factor, "options": options or {}}
         if seed is not None:
             run["training"] = {"seed": seed} | run.get("training", {})
         record = {"run": run, "comparable": list(comparable), "scores": scores or {}}
         if data_facts is not None:
             record["data_facts"] = data_facts
-        file = file or f"{len(self.records):03d}_{method}"
-        self.records[f"{experiment}/{file}.json"] = record
+        self.records[f"{experiment}/{method}_{len(self.records):03d}.json"] = record
         return record
 
     def losses(self, method, books, starts=(0, LENGTH), length=2 * LENGTH, **more) -> None:

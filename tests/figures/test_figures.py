@@ -217,10 +217,8 @@ def test_passkeys_of_other_prompts_stand_at_their_own_lengths_and_depths(recorde
 
 def add_passkeys(recorder, method, factor=2, seed=None, length=16384, **options):
     scores = of_passkeys({length: 0.5}, 2)
-    name = "_".join([method, *(f"{name}={value}" for name, value in options.items())])
-    file = f"{name}_s={factor}_{seed}"
     asked = {"comparable": ["lengths"], "lengths": [length]}
-    recorder.add("passkey", method, scores, factor, options, seed, file, **asked)
+    recorder.add("passkey", method, scores, factor, options, seed, **asked)
 
 
 def test_passkeys_by_depth_are_of_a_factor_that_was_fine_tuned(recorder):

@@ -55,7 +55,7 @@ def test_measured_rows_stand_apart_with_intervals_and_their_own_best(recorder):
         scores = {"lengths": lengths, "average": score((at_4k + at_8k) / 2)}
         recorder.add("ruler", method, scores, samples=5, **tasks)
     other = {"lengths": {"512": score(99)}, "average": score(99)}
-    recorder.add("ruler", "pi", other, file="other", samples=1, **tasks)
+    recorder.add("ruler", "pi", other, samples=1, **tasks)
     table = benchmarks.ruler(recorder.results())
     *_, (title, rows), (apart, others) = lines(table).items()
     assert title == "A Model, measured without training, 2 of 13 tasks"

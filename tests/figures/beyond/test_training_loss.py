@@ -18,18 +18,17 @@ def add(recorder, steps, seed, rate=1e-5, methods=("yarn", "pi")):
     for method in methods:
         above = 0.0 if method == "yarn" else 0.1
         losses = [3 + above * step for step in range(steps)]
-        recorder.add(
+        record = recorder.add(
             "finetune",
             method,
             {"losses": losses},
-            file=f"{method}_s=2_seed={seed}",
             data_facts={},
             length=2 * LENGTH,
             batch=1,
             steps=steps,
             learning_rate=rate,
         )
-        recorder.records[f"finetune/{method}_s=2_seed={seed}.json"]["run"]["seed"] = seed
+        record["run"]["seed"] = seed
 
 
 def test_fine_tunes_of_any_number_of_steps_stand_in_a_panel_for_each(recorder):

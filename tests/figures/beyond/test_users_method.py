@@ -19,10 +19,9 @@ def mine(monkeypatch):
 
 
 def add(recorder, count, losses):
-    """Records on so many books, each of its method's loss, in files that are named as usual."""
+    """Records on so many books, each of its method's loss."""
     for method, loss in losses.items():
-        books = {f"Book {i} of {count}": [loss + i] * 2 for i in range(count)}
-        recorder.losses(method, books, file=f"{method}_s=2_books={count}")
+        recorder.losses(method, {f"Book {i} of {count}": [loss + i] * 2 for i in range(count)})
 
 
 @pytest.mark.parametrize("folder", ["whole", "a-quick"])
@@ -30,7 +29,7 @@ def test_a_users_own_method_is_drawn_beside_the_papers(tmp_path, folder):
     """Whatever it scores: it loses a nat more than YaRN."""
     recorder = Recorder(tmp_path / folder)
     for method in ("pi", "mine"):
-        recorder.add("passkey", method, of_passkeys({16384: 0.5}, 2), file=f"{method}_s=2")
+        recorder.add("passkey", method, of_passkeys({16384: 0.5}, 2))
     add(recorder, 5, {"yarn": 3.0, "ntk": 3.1, "pi": 3.2, "mine": 4.0})
     results = recorder.results()
     figure = draw.figure("passkey", results)

@@ -75,7 +75,7 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
 def test_a_method_that_is_called_after_the_papers_does_not_look_like_it(recorder, monkeypatch):
     mine = dataclasses.replace(rope.METHODS["dprope"], name="mine", title="DPRoPE, mine")
     monkeypatch.setitem(rope.METHODS, "mine", mine)
-    add(recorder, "mine", {}, 3.01, 3.01, file="mine_s=2")
+    add(recorder, "mine", {}, 3.01, 3.01)
     axes, _ = within_and_beyond(recorder.results()).axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     colours = {
@@ -87,6 +87,6 @@ def test_a_method_that_is_called_after_the_papers_does_not_look_like_it(recorder
 
 
 def test_without_the_rival_there_is_no_figure(recorder):
-    del recorder.records["loss_by_position/000_yarn.json"]
+    del recorder.records["loss_by_position/yarn_000.json"]
     with pytest.raises(InputError, match="YaRN"):
         within_and_beyond(recorder.results())
