@@ -53,8 +53,8 @@ def changes(content):
 
 
 def answers(file, content, use):
-    """(place, kind, answer) of each change of a JSON file: what `use` then returns, or the line with
-    which it refuses."""
+    """(place, kind, answer) of each change of a JSON file: what `use` then returns, or the line
+    with which it refuses."""
     for at, kind, other in changes(content):
         write(file, other)
         yield at, kind, answer(use)

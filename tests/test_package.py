@@ -30,7 +30,7 @@ from transformers import AutoModelForCausalLM
 import dprope
 from dprope import export, extend, extend_checkpoint
 
-model = AutoModelForCausalLM.from_pretrained("base").eval()
+model = AutoModelForCausalLM.from_pretrained("base")
 extend(model, "dprope", factor=2)
 export(model, "extended")
 extend_checkpoint("base", "on_disk", "dprope", 2)
@@ -38,7 +38,7 @@ ids = torch.arange(200)[None] % 64
 with torch.inference_mode():
     wanted = model(ids).logits
     for directory in ("extended", "on_disk"):
-        loaded = AutoModelForCausalLM.from_pretrained(directory).eval()
+        loaded = AutoModelForCausalLM.from_pretrained(directory)
         assert loaded.config.max_position_embeddings == 256
         assert torch.equal(loaded(ids).logits, wanted), directory
 assert dprope.__file__.startswith(sys.path[0])

@@ -152,10 +152,10 @@ def test_a_cache_is_continued_at_one_scale_alone():
 def test_an_export_loads_stock_and_is_restored(tmp_path):
     model = clex_model(factor=4)
     directory = export(model, tmp_path / "exported")
-    stock = AutoModelForCausalLM.from_pretrained(directory).eval()
+    stock = AutoModelForCausalLM.from_pretrained(directory)
     assert not clex.is_installed(stock)
     assert stock.config.max_position_embeddings == 4 * L
-    restored = clex.restore(AutoModelForCausalLM.from_pretrained(directory).eval(), directory)
+    restored = clex.restore(AutoModelForCausalLM.from_pretrained(directory), directory)
     assert clex.is_installed(restored)
     assert clex.is_installed(model)
     for length in (10, 4 * L, 7 * L):

@@ -80,7 +80,7 @@ def logits(model, tokens=TOKENS):
 
 def loaded(model, directory):
     """What transformers alone makes of a checkpoint."""
-    return type(model).from_pretrained(directory, dtype=model.dtype).eval()
+    return type(model).from_pretrained(directory, dtype=model.dtype)
 
 
 def by_hand(model, method):

@@ -116,7 +116,7 @@ def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, sta
     model.save_pretrained(source)
     if first:
         source = extend_checkpoint(source, tmp_path / "extended", first, 4)
-    model = type(model).from_pretrained(source).eval()
+    model = type(model).from_pretrained(source)
     before = AutoConfig.from_pretrained(source)
     expected = logits(extend(model, method, 2))
     rotary = model.model.rotary_emb
@@ -127,7 +127,7 @@ def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, sta
     for flag, apply in APPLY:
         apply(config := AutoConfig.from_pretrained(source), json.loads((vllm | sglang)[flag]))
         assert config.max_position_embeddings == 2 * L
-        loaded = type(model).from_pretrained(source, config=config).eval()
+        loaded = type(model).from_pretrained(source, config=config)
         assert torch.equal(logits(loaded), expected)
         if config.rope_parameters["rope_type"] == "longrope":
             engine = "vllm" if apply is vllm_sets else "sglang"
@@ -183,7 +183,7 @@ def test_an_engine_has_a_line_for_the_models_whose_rope_it_reads(tmp_path, archi
         if given := (vllm | sglang).get(flag):
             apply(config := AutoConfig.from_pretrained(tmp_path), json.loads(given))
             assert config.get_text_config().max_position_embeddings == 2 * L
-            loaded = type(model).from_pretrained(tmp_path, config=config).eval()
+            loaded = type(model).from_pretrained(tmp_path, config=config)
             assert torch.equal(logits(loaded), expected)
 
 

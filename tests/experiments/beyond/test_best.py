@@ -115,7 +115,7 @@ def test_losses_and_keys_are_those_of_plain_passes(measured, inputs, bos):
     }
     assert rows.keys() == {"pi", *settings}
     for name, (method, options, short) in settings.items():
-        model = AutoModelForCausalLM.from_pretrained(inputs / "longer").eval()
+        model = AutoModelForCausalLM.from_pretrained(inputs / "longer")
         extend(model, method, 2, **options)
         for number, found in enumerate(rows[name]["by_text"]):
             book = texts.Book(str(number), text(number, 1600))
@@ -192,7 +192,7 @@ def test_an_interrupt_leaves_the_ranking_of_the_texts_that_were_read(call, input
 
 
 def test_from_python_it_is_a_table_and_the_model_stays_as_it_is(inputs, measured):
-    model = AutoModelForCausalLM.from_pretrained(inputs / "longer").eval()
+    model = AutoModelForCausalLM.from_pretrained(inputs / "longer")
     ids = torch.arange(HAYSTACK)[None] % 200
     before = model(ids).logits
     config = copy.deepcopy(model.config)

@@ -8,6 +8,7 @@ from eval.beyond import needles
 from tests.files import read
 from tests.models import byte_tokenizer, random_model, token_losses
 
+
 def record(tmp_path, name):
     return read(tmp_path / f"results/toy/beyond/needles/{name}_books=2.json")
 

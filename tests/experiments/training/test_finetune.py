@@ -64,7 +64,7 @@ def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, monkeypatch, sure
         optimizer.zero_grad()
         losses.append(loss.item())
     assert facts(tmp_path / "out")["losses"] == pytest.approx(losses, rel=1e-4)
-    trained = AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    trained = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     torch.testing.assert_close(
         trained(tokens).logits, model.eval()(tokens).logits, rtol=1e-2, atol=1e-2
     )

@@ -6,7 +6,6 @@ import pytest
 from analysis.results import NotMeasured, Results
 from figures.beyond.loss_by_position import loss_by_position
 
-
 # Each method's loss minus YaRN's on the four blocks of a book, in the mean over books.
 MINUS_YARN = {
     "yarn": [0.0, 0.0, 0.0, 0.0],
@@ -18,9 +17,7 @@ MINUS_YARN = {
 
 def curves(axes):
     return {
-        line.get_label(): list(line.get_ydata())
-        for line in axes.lines
-        if len(line.get_xdata()) > 2
+        line.get_label(): list(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) > 2
     }
 
 
