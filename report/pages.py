@@ -13,7 +13,7 @@ import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import jinja2
 
@@ -77,8 +77,6 @@ def pages(folder: Path, model: str | None = None) -> Pages:
     tested = claims_page.tested(folder)
     page = folder / "claims.md"
     written[page] = claims(tested, page)
-    if folder != RESULTS:
-        written[page] = _links_kept(written[page], page, written)
     written[folder / "claims.csv"] = claims_page.table(tested)
     written[folder / "all.csv"] = all_results.table(folder)
     return written | overall_pages(tested) if folder == RESULTS else written
@@ -106,27 +104,13 @@ def model_pages(measured: Results) -> Pages:
     return written
 
 
-def _links_kept(text: str, file: Path, written: Pages) -> str:
-    """The page of the claims with each link that would be dead beside these records leading into
-    the repository.
-
-    Args:
-        written: the pages that will be there.
-    """
-
-    def kept(link: re.Match) -> str:
-        target = Path(os.path.normpath(file.parent / unquote(link[1])))
-        committed = Path(os.path.normpath(RESULTS / unquote(link[1])))
-        if target.exists() or target in written or not committed.exists():
-            return link[0]
-        return f"]({quote(os.path.relpath(committed, file.parent))}{link[2] or ''})"
-
-    return re.sub(r"\]\(([^)#:]+)(#[^)]*)?\)", kept, text)
-
-
 def claims(tested: list, page: Path) -> str:
-    """The page of the claims, which leads to the models' pages."""
-    text = _render(TEMPLATES / "claims.md", {"tested": tested})
+    """The page of the claims, which leads to the models' pages beside it and to committed ones."""
+
+    def committed(file: str) -> str:
+        return quote(os.path.relpath(RESULTS / file, page.parent))
+
+    text = _render(TEMPLATES / "claims.md", {"tested": tested, "committed": committed})
     if page.parent == RESULTS:
         check(text, assumed.claims(tested), page)
     return _tidied(text)
