@@ -31,18 +31,14 @@ def end(group: Row) -> str:
 
 
 def methods(results: Results, rows: Comparison, variants: bool = True) -> list[Row]:
-    """The rows of methods: without ablations, and without factors that were learned.
+    """The rows of methods: without ablations, and without factors of a file, as learned ones are.
 
     Args:
         variants: also a method's rows with options where its row without them is there; those of n̂
             and of a covered length always are rows.
     """
     kept = ("n_hat", "covered_length")
-    found = [
-        row
-        for row in rows.rows
-        if in_comparison(results, row.setting) and not learned_from(dict(row.setting.options))
-    ]
+    found = [row for row in rows.rows if in_comparison(results, row.setting)]
     plain = {row.setting.method for row in found if row.setting.plain()}
     return [
         row

@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.beyond import books, learned
+from analysis.beyond import books
 from analysis.beyond import loss_by_position as losses
-from analysis.comparison import Comparison, Row, own_methods
+from analysis.comparison import Comparison, Row, in_comparison, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
 from analysis.settings import BASELINE
@@ -93,11 +93,11 @@ def _shown(results: Results) -> list[Comparison]:
 
 
 def _methods(results: Results, rows: Comparison) -> list[Row]:
-    """The rows without ablations, options, and what was learned; of those that make the same model,
-    which has the same losses, the first."""
+    """The rows without ablations and options; of those that make the same model, which has the same
+    losses, the first."""
     found: dict[bytes, Row] = {}
-    for row in learned.methods(results, rows, variants=False):
-        if _kind(row.setting):
+    for row in rows.rows:
+        if in_comparison(results, row.setting) and _kind(row.setting):
             found.setdefault(losses.by_text(*row.runs).tobytes(), row)
     return list(found.values())
 
