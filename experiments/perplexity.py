@@ -50,6 +50,7 @@ class Perplexity(Experiment):
         given = self.arguments
         before = len(self.bos)
         lengths = given.lengths or [self.context_length, self.extended_length]
+        lengths = list(dict.fromkeys(lengths))  # L' is L where nothing is extended
         stride = given.stride or max(min(STRIDE, min(lengths) // 2), 1)
         longest = max(lengths)
         perplexity.windows(longest, min(lengths), stride, before)  # refuses an impossible stride
