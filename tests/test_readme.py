@@ -76,7 +76,7 @@ def test_every_module_and_option_exists(done):
     for command in commands():
         command = re.sub(r"^dprope (?=extend|disturbance)", "python -m experiments.", command)
         command = re.sub(r"^dprope (?=best)", "python -m experiments.beyond.", command)
-        module = re.search(r"-m ((?:experiments|tools|report|tables|figures)[\w.]*)(.*)", command)
+        module = re.search(r"-m ((?:experiments|report|tables|figures)[\w.]*)(.*)", command)
         if module and "NAME" not in module[1]:
             words = module[2].partition(" #")[0]
             options.setdefault(module[1], set()).update(re.findall(r"(?<!\S)--[a-z-]+", words))
