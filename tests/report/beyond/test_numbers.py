@@ -18,6 +18,7 @@ from tests.report.test_numbers import (
     TUNED,
     WARM,
     WARM_PAPERS,
+    WITHIN,
     keys_in,
     keys_of,
     losses_of,
@@ -66,9 +67,15 @@ def test_what_the_fine_tunes_decide_follows_from_their_interval():
 
 
 @pytest.mark.parametrize(
-    "row, name", [("YaRN", "yarn_s=2"), ("DPRoPE (n̂ = 40)", PAPERS)], ids=("yarn", "papers")
+    "row, name, of, digits",
+    [
+        ("YaRN", "yarn_s=2", losses_of, 3),
+        ("DPRoPE (n̂ = 40)", PAPERS, losses_of, 3),
+        ("YaRN", "yarn_s=2", keys_of, 2),
+        ("DPRoPE (n̂ = 40)", PAPERS, keys_of, 2),
+        ("original", "original_s=2", keys_of, 2),
+    ],
 )
-@pytest.mark.parametrize("of, digits", [(losses_of, 3), (keys_of, 2)], ids=("losses", "keys"))
 def test_second_round(row, name, of, digits):
     """Losses, or nats a key, within L and beyond; less fine-tuned YaRN's within L, beyond, and the
     change; what training changed within L, and beyond."""
@@ -76,12 +83,26 @@ def test_second_round(row, name, of, digits):
     gaps = tuned - of("yarn_s=2_seed=1")
     expected = (*tuned.T, *gaps.T, gaps @ CHANGE, *(tuned - of(name)).T)
     tables = re.findall(rf"^\| {re.escape(row)} +\| +1 \|(.*)\|$", SECOND_ROUND, re.MULTILINE)
-    shown = tables[of is keys_of].split("|")
+    shown = tables[-1 if of is keys_of else 0].split("|")
     for cell, values in zip(shown, expected, strict=True):
         if values.any():
             assert numbers(cell) == pytest.approx(student(values), abs=0.51 * 0.1**digits)
         else:
             assert cell.strip() == "–"
+
+
+def test_what_training_without_scaling_changed_of_keys():
+    """Within L, read on the last 8k; what it changed of others' minus that; and its keys beyond L
+    on 16k, less YaRN's."""
+    alone = keys_of("original_s=2_seed=1_last") - keys_of("original_s=2_last")
+    yarns, papers = (keys_of(f"{name}_seed=1") - keys_of(name) for name in ("yarn_s=2", PAPERS))
+    unscaled = keys_of("original_s=2_seed=1") - keys_of("yarn_s=2_seed=1")
+    within = [values[:, WITHIN] for values in (alone, yarns - alone, papers - alone)]
+    expected = [*within, unscaled[:, BEYOND]]
+    section = SECOND_ROUND.partition("**That YaRN's")[2].partition("\n- The [paper's")[0]
+    shown = re.findall(r"[+−]\d+\.\d+ \[[^]]+\]", section)
+    for cell, values in zip(shown, expected, strict=True):
+        assert numbers(cell) == pytest.approx(student(values), abs=0.0051)
 
 
 def test_what_the_second_round_decides_follows_from_its_intervals():
