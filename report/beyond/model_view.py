@@ -78,7 +78,16 @@ class OnBooks:
         return self._by.gap(self.row(name), before.row(name), where)
 
     def change_apart(self, before: OnBooks, name: str, than: str, where: str) -> Score:
-        """A row's :meth:`change` minus that of another."""
+        """A row's :meth:`change` minus that of another.
+
+        Raises:
+            InputError: one has several seeds, whose spread this interval would lack.
+        """
+        if several := [each for each in (name, than) if len(self.row(each).runs) > 1]:
+            raise InputError(
+                f"{several[0]} has several seeds, and an interval over texts alone would be too "
+                "narrow; change the page's template."
+            )
         ours, other = (self.change(before, each, where).texts for each in (name, than))
         return over_texts([np.array(ours) - np.array(other)])
 

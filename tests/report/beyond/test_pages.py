@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from analysis import results
+from analysis.beyond import books, loss_by_position
 from core.errors import InputError
 from records import RESULTS
 from report import pages
-from report.beyond.model_view import losses, ranked
+from report.beyond.model_view import OnBooks, losses, ranked
 from report.model_view import View
 from tests.analysis.recorder import LENGTH, Recorder, score
 from tests.files import read, write_record
@@ -58,6 +59,24 @@ def test_methods_are_ranked_at_the_least_factor_that_has_yarns_losses_without_tr
     assert "Loss beyond L without training" in text
     view = View(results.Results.of("mine", folder), folder / "mine/beyond", beyond=True)
     assert [name for name, _ in ranked(view)] == ["PI", "YaRN"]
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_what_training_changed_of_two_settings_is_compared_with_one_seed_alone(recorder, seeds):
+    """By hand: three nats less of one in each book, and one less of the other."""
+    for method, less in (("pi", 3), ("yarn", 1)):
+        recorder.losses(method, {f"Book {i}": [9 + i] * 2 for i in range(5)})
+        for seed in seeds:
+            recorder.losses(method, {f"Book {i}": [9 + i - less] * 2 for i in range(5)}, seed=seed)
+    before, after = (
+        OnBooks(loss_by_position, rows)
+        for rows in books.sets(recorder.results(), "loss_by_position")
+    )
+    if len(seeds) > 1:
+        with pytest.raises(InputError, match="several seeds"):
+            after.change_apart(before, "PI", "YaRN", books.WITHIN)
+    else:
+        assert after.change_apart(before, "PI", "YaRN", books.WITHIN).mean == -2
 
 
 # The settings of a generated second round: how its records begin, what each loses more than that
