@@ -103,6 +103,14 @@ def _is_called(model: Any, name: str) -> bool:
     return any(PurePath(each or "").parts[-len(parts) :] == parts for each in given)
 
 
+def _of_tokens(choice: Any) -> tuple[list[int] | None, list[float | None]]:
+    """The ids of an answer's tokens, None if they are not stated, and the log-probabilities."""
+    said: Any = choice.logprobs or _LOG_PROBS()
+    if said.content is None:
+        return choice.token_ids, said.token_logprobs or []
+    return [each.id for each in said.content], [each.logprob for each in said.content]
+
+
 class Endpoint:
     """One model of one server.
 
@@ -235,65 +243,55 @@ class Endpoint:
         """
         reply: Any = _REPLY.model_validate_json(content, strict=True)
         choice = reply.choices[0]
-        read = reply.usage.prompt_tokens
-        model = reply.model or self.model
         fingerprint = self._without_key(reply.system_fingerprint or "")
         if self.fingerprint is None:
             self.fingerprint = fingerprint
-        ended = choice.finish_reason
-        if ended not in WHOLE:
-            raise _Again(f"its answer ends by '{ended}'")
-        log_probs: Any = choice.logprobs or _LOG_PROBS()
-        stated = choice.token_ids
-        nats = log_probs.token_logprobs or []
-        if log_probs.content is not None:
-            stated = [each.id for each in log_probs.content]
-            nats = [each.logprob for each in log_probs.content]
+        if choice.finish_reason not in WHOLE:
+            raise _Again(f"its answer ends by '{choice.finish_reason}'")
+        stated, nats = _of_tokens(choice)
         tokens = stated or []
-        made = len(tokens)
         asked = len(request.prompt)
+        made = len(tokens)
+        most = request.max_new_tokens
         echoed = echo and len(nats) == asked + made
         given = len(nats) - asked if echoed else len(nats)
-        most = request.max_new_tokens
         ends = self.ends | request.stop
         stop = next((i for i, token in enumerate(tokens) if token in ends), made)
-        for wrong, words in (
-            (
-                model != self.model,
-                f"answers as {self._shown(model)}, not as {self._shown(self.model)}; "
-                "give one that has that model alone",
-            ),
-            (
-                fingerprint != self.fingerprint,
-                "is another than before; give the same command again to ask it for all",
-            ),
-            (read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are"),
-            (
-                stated is None,
-                "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do",
-            ),
-            (
-                ended == "length" and made < most,
-                f"made {made} tokens of {most}, because no more fit; "
-                "start it with a longer context",
-            ),
-            (
-                stop < request.min_new_tokens,
-                "ends an answer before min_tokens; vLLM does not",
-            ),
-            (
-                not given == made <= most,
-                f"gives {made} tokens and {given} log-probabilities of at most {most}; "
-                "vLLM does not",
-            ),
-            (
-                not all(0 <= token < self.vocabulary for token in tokens),
-                f"gives ids that are none of the model's {self.vocabulary}; "
-                "let it serve the model's own vocabulary",
-            ),
-        ):
+
+        def refuse(wrong: bool, words: str) -> None:
             if wrong:
                 raise InputError(f"{request.key}: {self.server} at {self.url} {words}.")
+
+        model = reply.model or self.model
+        refuse(
+            model != self.model,
+            f"answers as {self._shown(model)}, not as {self._shown(self.model)}; "
+            "give one that has that model alone",
+        )
+        refuse(
+            fingerprint != self.fingerprint,
+            "is another than before; give the same command again to ask it for all",
+        )
+        read = reply.usage.prompt_tokens
+        refuse(read != asked, f"read {read} tokens instead of {asked}; vLLM takes ids as they are")
+        refuse(
+            stated is None,
+            "gives no ids of new tokens; vLLM, llama-server and recent versions of SGLang do",
+        )
+        refuse(
+            choice.finish_reason == "length" and made < most,
+            f"made {made} tokens of {most}, because no more fit; start it with a longer context",
+        )
+        refuse(stop < request.min_new_tokens, "ends an answer before min_tokens; vLLM does not")
+        refuse(
+            not given == made <= most,
+            f"gives {made} tokens and {given} log-probabilities of at most {most}; vLLM does not",
+        )
+        refuse(
+            not all(0 <= token < self.vocabulary for token in tokens),
+            f"gives ids that are none of the model's {self.vocabulary}; "
+            "let it serve the model's own vocabulary",
+        )
         nats = nats[1:] if echoed else nats  # nothing predicts a prompt's first token
         finite = [one for one in nats if one is not None and math.isfinite(one)]
         if len(finite) < len(nats):  # JSON has no NaN; some servers write null

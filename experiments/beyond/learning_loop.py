@@ -135,12 +135,15 @@ class Learner:
         """
         settings = self.settings
         curve: list[dict] = []
-        losses: list[float] = []
-        norms: list[float] = []
-        seconds = 0.0
-        step = 0
-        falls_from = None
+        steps: list[dict] = []
         converged = False
+        end = None  # is known once the learning rate falls
+
+        def evaluate() -> None:
+            step = len(steps)
+            point = self._once(f"evaluation {step}", lambda: self._evaluate(sequences, length))
+            curve.append({"step": step, "tokens": step * settings.batch * length, **point})
+
         # Start from a model without scaling, whatever its configuration said before.
         extend.extend(self.model, ORIGINAL, length / self.geometry.context_length)
         with (
@@ -148,45 +151,35 @@ class Learner:
             tqdm(total=settings.steps, desc="learning", unit="step") as bar,
         ):
             head = HeadLoss(self.model)
-            while True:
-                end = None if falls_from is None else falls_from + settings.falling
-                if step % settings.evaluate_every == 0 or step == end:
-                    point = self._once(
-                        f"evaluation {step}", lambda: self._evaluate(sequences, length)
-                    )
-                    seconds += point.pop("seconds")
-                    curve.append({"step": step, "tokens": step * settings.batch * length, **point})
+            while (step := len(steps)) != end:
+                if step % settings.evaluate_every == 0:
+                    evaluate()
                     if end is None:
                         converged = is_flat([point["all"]["mean"] for point in curve])
-                if falls_from is None and (converged or step >= settings.steps - settings.falling):
-                    falls_from = step
+                if end is None and (converged or step >= settings.steps - settings.falling):
                     end = step + settings.falling
                     bar.total = end
-                if step == end:
-                    break
-                rate = settings.learning_rate * (
-                    1 if end is None else (end - step) / settings.falling
-                )
+                left = 1 if end is None else (end - step) / settings.falling
+                rate = settings.learning_rate * left
                 state = self._once(f"step {step}", partial(self._step, head, data, step, rate))
                 self._restore(state, step + 1)
-                losses.append(state["loss"])
-                norms.append(state["gradient_norm"])
-                seconds += state["seconds"]
-                step += 1
+                steps.append(state)
                 bar.set_postfix(
                     loss=f"{state['loss']:.4f}",
                     held_out=f"{curve[-1]['all']['mean']:.4f}",
                     refresh=False,
                 )
                 bar.update(1)
+            evaluate()
         factors, attention_factor = self._factors.values
+        seconds = sum(entry.pop("seconds") for entry in (*curve, *steps))
         return {
-            "steps_made": step,
+            "steps_made": len(steps),
             "factors": factors,
             "attention_factor": attention_factor,
             "curve": curve,
-            "losses": losses,
-            "gradient_norms": norms,
+            "losses": [step["loss"] for step in steps],
+            "gradient_norms": [step["gradient_norm"] for step in steps],
             "converged": converged,
             "seconds": round(seconds, 1),
         }

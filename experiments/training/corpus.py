@@ -209,29 +209,20 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
 def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
     source = wanted.source
     length = wanted.length
-    per_book = wanted.per_book
     dtype = "uint16" if len(tokenizer) <= 2**16 else "uint32"
     stated: list[dict] = []
-    count = 0
     sizes: list[tuple[str, int]] = []
+    left = wanted.total
     folder.mkdir()
-    # The packaged books are so few that each gives an equal share.
-    if source == "books" and per_book is None:
-        per_book = -(-wanted.total // (texts.AVAILABLE - texts.SCORED))
     bar = tqdm(total=wanted.total, unit="sequence", desc="tokenising", delay=3, leave=False)
     with open(folder / "tokens.bin", "wb") as out, bar:
-        for read, (book, of_text) in enumerate(_tokenised(source, tokenizer, wanted.seed)):
+        for number, (book, of_text) in enumerate(_tokenised(source, tokenizer, wanted.seed)):
             special_tokens.check_ids(tokenizer, of_text, f"{book.title!r} in {source}")
             tokens = [*wanted.bos, *of_text]
             sizes.append((book.title, len(tokens)))
-            whole = len(tokens) // length
-            cut = min(whole, per_book or whole, wanted.total - count)
-            if cut:
-                first = 0
-                if per_book:
-                    draws = np.random.default_rng([wanted.seed, read])
-                    first = int(draws.integers(whole - cut + 1))
-                ids = tokens[first * length : (first + cut) * length]
+            first, count = _taken(wanted, number, len(tokens) // length, left)
+            if count:
+                ids = tokens[first * length : (first + count) * length]
                 out.write(np.asarray(ids, dtype=dtype).tobytes())
                 stated.append(
                     {
@@ -239,19 +230,20 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
                         "sha256": book.sha256,
                         "tokens": len(tokens),
                         "first": first,
-                        "sequences": cut,
+                        "sequences": count,
                     }
                 )
-                count += cut
-                bar.update(cut)
-            if count == wanted.total:
+                left -= count
+                bar.update(count)
+            if not left:
                 break
     longest = max((size for _, size in sizes), default=0)
     if not longest:
         raise InputError(f"the corpus {source} holds no text; give --corpus a directory of books.")
-    if count < wanted.batch:
+    written = wanted.total - left
+    if written < wanted.batch:
         raise InputError(
-            f"the corpus {source} gives {count} sequences of {length} tokens and a batch needs "
+            f"the corpus {source} gives {written} sequences of {length} tokens and a batch needs "
             f"{wanted.batch} (its longest book has {longest} tokens); give a shorter --length, a "
             "smaller --batch or more text."
         )
@@ -260,12 +252,31 @@ def _write(folder: Path, wanted: Wanted, tokenizer) -> None:
         # a directory's path says nothing of its contents
         "source": source if source in ("hub", "books") else "directory",
         "length": length,
-        "sequences": count,
+        "sequences": written,
         "dtype": dtype,
         "sha256": files.sha256(folder / "tokens.bin"),
         "books": stated,
     }
     files.write_json(folder / "data.json", facts | {"content": identity(**facts)})
+
+
+def _taken(wanted: Wanted, number: int, whole: int, left: int) -> tuple[int, int]:
+    """Which of a book's whole sequences are taken: the first, and how many.
+
+    Args:
+        number: of the book, in order.
+        whole: how many it has.
+        left: how many are still wanted.
+    """
+    most = wanted.per_book
+    # The packaged books are so few that each gives an equal share.
+    if wanted.source == "books" and most is None:
+        most = -(-wanted.total // (texts.AVAILABLE - texts.SCORED))
+    if most is None:
+        return 0, min(whole, left)
+    count = min(whole, most, left)
+    draws = np.random.default_rng([wanted.seed, number])
+    return int(draws.integers(whole - count + 1)), count
 
 
 def _tokenised(source: str, tokenizer, seed: int) -> Iterator[tuple[Book, list[int]]]:

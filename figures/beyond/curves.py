@@ -36,13 +36,17 @@ def panels(count: int, height: float, rest: float) -> tuple[Figure, np.ndarray]:
 
 
 def title(rows: Comparison) -> str:
-    """Of the panel of rows on the same books: their state, s, and how many books; and how many
-    sequences of each book fine-tunes took, which tells their rounds apart."""
+    """Of the panel of rows on the same books: their state, s, and how many books."""
+    texts = counted(len({*books.texts(rows.first)}), "text")
+    return f"{state(rows)}, s = {rows.rows[0].setting.factor:g}, {texts}"
+
+
+def state(rows: Comparison) -> str:
+    """Of rows that are compared; and how many sequences of each book fine-tunes took, which tells
+    their rounds apart."""
     row = rows.rows[0]
-    texts = counted(len({*books.texts(row.first)}), "text")
     per_book = row.fine_tune.get("per_book")
-    read = f" ({counted(per_book, 'sequence')} a book)" if per_book else ""
-    return f"{row.state}{read}, s = {row.setting.factor:g}, {texts}"
+    return row.state + (f" ({counted(per_book, 'sequence')} a book)" if per_book else "")
 
 
 def axis_end(means: Iterable[float]) -> float:

@@ -25,9 +25,9 @@ def loss_by_position(results: Results) -> Figure:
     Beyond the paper. At most seven methods, the same in all panels: DPRoPE, a user's own, and those
     of least loss beyond L in the first panel. The table of losses by position has all of them.
 
-    A panel for each state and scaling factor: of the comparable sets of records that have the
-    baseline and the most methods that are drawn, that on the most texts; and each set that has a
-    method of a user's own.
+    A panel for each state, each round of fine-tunes and each scaling factor: of the comparable sets
+    of records that have the baseline and the most methods that are drawn, that on the most texts;
+    and each set that has a method of a user's own.
 
     Raises:
         NotMeasured: there is no such set.
@@ -73,18 +73,18 @@ def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
 
 
 def _shown(results: Results) -> list[Comparison]:
-    """Of each factor and state the set of the most methods, of several that on the most texts; and
-    those of a user's own methods."""
+    """Of each factor, state and round the set of the most methods, of several that on the most
+    texts; and those of a user's own methods."""
     users = own_methods(results)
     sets = [
         rows
         for rows in books.sets(results, "loss_by_position")
         if rows.find(rope.BASELINE, {}) and _drawn(results, rows) > 1
     ]
-    most: dict[tuple[float, bool], Comparison] = {}
+    most: dict[tuple, Comparison] = {}
     for rows in sorted(sets, key=lambda rows: (_drawn(results, rows), _texts(rows))):
-        first = rows.rows[0]
-        most[first.setting.factor, first.trained] = rows
+        row = rows.rows[0]
+        most[row.setting.factor, row.trained, row.fine_tune.get("per_book")] = rows
     return [
         rows
         for rows in sets

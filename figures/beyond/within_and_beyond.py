@@ -1,5 +1,7 @@
 """README's methods side by side."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +24,8 @@ OWN = rope.METHODS[rope.PROPOSED].title
 # the paper's method; others
 ORANGE = "#D55E00"
 BLUE = "#0072B2"
-MARKS = {"untrained": "o", "fine-tuned": "D"}
+UNTRAINED = "untrained"
+MARKS = ("o", "D", "s", "p")  # of the untrained settings, then of each round of fine-tunes
 
 Gaps = dict[str, dict[str, Score]]  # by a method's name in the figure, by one of SIDES
 
@@ -46,9 +49,10 @@ def within_and_beyond(results: Results) -> Figure:
         )
         gaps = _gaps(untrained, shown)
         if len(gaps) > 1:
-            fine_tuned = _gaps(_fine_tuned(results, factor, untrained), shown)
+            rounds = _fine_tuned(results, factor, untrained)
+            by_state = {UNTRAINED: gaps}
+            by_state |= {state: _gaps(rows, shown) for state, rows in rounds.items()}
             papers = {name for name, (method, _) in shown.items() if method == rope.PROPOSED}
-            by_state = {"untrained": gaps, "fine-tuned": fine_tuned}
             return _figure(by_state, _titles(results, factor), papers)
     raise results.lacks(
         f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
@@ -67,12 +71,13 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
     return {Setting(name, tuple(options.items())).name: (name, options) for name, options in shown}
 
 
-def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> Comparison:
-    """The fine-tuned settings on the texts of the untrained ones."""
+def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> dict[str, Comparison]:
+    """By round the most fine-tuned settings on the texts of the untrained ones."""
+    rounds: dict[str, Comparison] = {}
     for rows in comparisons(results, "loss_by_position", True, factor):
         if rows.first.alike == untrained.first.alike:
-            return rows
-    return Comparison(())
+            rounds.setdefault(curves.state(rows), rows)
+    return dict(sorted(rounds.items()))
 
 
 def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
@@ -97,16 +102,16 @@ def _titles(results: Results, factor: float) -> dict[str, str]:
 
 
 def _figure(by_state: dict[str, Gaps], titles: dict[str, str], papers: set[str]) -> Figure:
-    """Two columns, the untrained mark of a line above its fine-tuned one; `papers` are the names of
-    the paper's method."""
-    names = list(by_state["untrained"])
-    states = [state for state, gaps in by_state.items() if gaps]
+    """Two columns, the untrained mark of a line above its fine-tuned ones; `papers` are the names
+    of the paper's method."""
+    names = list(by_state[UNTRAINED])
+    marks = dict(zip((state for state, gaps in by_state.items() if gaps), itertools.cycle(MARKS)))
     scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
-    edge = curves.axis_end(gap.mean for of in by_state["untrained"].values() for gap in of.values())
+    edge = curves.axis_end(gap.mean for of in by_state[UNTRAINED].values() for gap in of.values())
     near = [score for score in scores if abs(score.mean) <= edge and score.low is not None]
     edge = max([edge, *(max(-score.low, score.high) for score in near)])  # no interval is cut
     least = min(min(*score.texts, score.low or 0) for score in scores)
-    height = 1.5 + (0.1 + 0.12 * len(states)) * len(names)
+    height = 1.5 + (0.1 + 0.12 * len(marks)) * len(names)
     figure, columns = plt.subplots(1, 2, figsize=(style.PAGE, height), sharex=True, sharey=True)
     for axes, (where, title) in zip(columns, titles.items()):
         axes.set_title(title, loc="center")
@@ -114,37 +119,42 @@ def _figure(by_state: dict[str, Gaps], titles: dict[str, str], papers: set[str])
         axes.axvline(0, color="black", linewidth=0.6)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter("{x:g}")
-        for index, state in enumerate(states):
-            lower = 0.4 * index - 0.2 * (len(states) - 1)
+        for index, (state, marker) in enumerate(marks.items()):
+            lower = (index - (len(marks) - 1) / 2) * 0.8 / len(marks)
             for line, name in enumerate(names):
                 if name in by_state[state]:
                     colour = ORANGE if name in papers else BLUE
                     score = by_state[state][name][where]
-                    _draw(axes, line + lower, score, edge, colour=colour, state=state)
+                    look = _look(state, marker, colour)
+                    _draw(axes, line + lower, score, edge, look)
     columns[0].set_xlim(max(least, -edge) - 0.05 * edge, 1.05 * edge)
     columns[0].set_ylim(len(names) - 0.5, -0.5)
     columns[0].set_yticks(range(len(names)), names)
     colours = {f"{OWN}, the paper's method": ORANGE, "other methods": BLUE}
     legend = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    legend += [_mark(state, "black", label=state, linestyle="none") for state in states]
-    figure.legend(handles=legend, loc="outside upper center", ncols=len(legend))
+    legend += [
+        Line2D([], [], label=state, linestyle="none", **_look(state, marker, "black"))
+        for state, marker in marks.items()
+    ]
+    figure.legend(
+        handles=legend, loc="outside upper center", ncols=3 if len(legend) > 4 else len(legend)
+    )
     style.note(
         figure,
         f"Left of zero: less loss than {BASELINE}, which is better. Large marks: means over "
         f"texts, with {curves.INTERVALS}. Small dots: texts. Triangles at the edge: further "
-        "off; texts (filled), or the mean that is printed (hollow).",
+        "off; texts, or the mean that is printed.",
     )
     return figure
 
 
-def _draw(axes: Axes, line: float, score: Score, edge: float, colour: str, state: str) -> None:
+def _draw(axes: Axes, line: float, score: Score, edge: float, look: dict) -> None:
     """A setting's texts and mean, or an arrow at the edge beside the number of a mean beyond it."""
+    colour = look["color"]
     if abs(score.mean) > edge:
         right = score.mean > 0
         place = (edge if right else -edge, line)
-        arrow = _mark(state, colour, [place[0]], [line])
-        arrow.set_marker(">" if right else "<")
-        axes.add_line(arrow)
+        axes.plot(*place, **look | {"marker": ">" if right else "<"})
         axes.annotate(
             number(score.mean, 2, sign=True),
             place,
@@ -164,12 +174,10 @@ def _draw(axes: Axes, line: float, score: Score, edge: float, colour: str, state
             axes.scatter([1.03 * end], [line], s=14, marker=marker, color=colour, linewidths=0)
     if score.low is not None:
         axes.plot([score.low, score.high], [line, line], color="black", linewidth=1)
-    axes.add_line(_mark(state, colour, [score.mean], [line]))
+    axes.plot(score.mean, line, **look)
 
 
-def _mark(state: str, colour: str, x=(), y=(), **more) -> Line2D:
-    """A state's mark, hollow where nothing was trained."""
-    face = "white" if state == "untrained" else colour
-    return Line2D(
-        x, y, marker=MARKS[state], color=colour, markerfacecolor=face, markersize=4.5, **more
-    )
+def _look(state: str, marker: str, colour: str) -> dict:
+    """Of a state's mark, hollow where nothing was trained."""
+    face = "white" if state == UNTRAINED else colour
+    return {"marker": marker, "color": colour, "markerfacecolor": face, "markersize": 4.5}

@@ -43,6 +43,18 @@ def test_panels_hold_differences_with_intervals_and_name_above_what_strays_far(r
         assert len(axes.collections) == bands and axes.get_yscale() == "linear"
 
 
+def test_each_round_of_fine_tunes_has_a_panel(recorder):
+    """Also one of fewer methods than another."""
+    for training, methods in ({}, ("yarn", "ntk", "pi")), ({"per_book": 1}, ("yarn", "ntk")):
+        for method in methods:
+            books = {f"Book {i}": [3 + each for each in MINUS_YARN[method]] for i in range(5)}
+            recorder.losses(method, books, seed=0, training=training)
+    shown = [axes.get_title("left") for axes in loss_by_position(recorder.results()).axes]
+    of_books = "s = 2, 5 texts"
+    assert shown[0].startswith(f"fine-tuned, {of_books}")
+    assert shown[1:] == [f"fine-tuned (1 sequence a book), {of_books}"]
+
+
 def test_the_same_methods_are_drawn_in_all_panels():
     panels = loss_by_position(Results.of("smollm2")).axes
     assert len({name for axes in panels for name in curves(axes)}) <= 7

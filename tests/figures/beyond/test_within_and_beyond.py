@@ -41,7 +41,7 @@ def drawn(axes):
     names = [label.get_text() for label in axes.figure.axes[0].get_yticklabels()]
     marks = {}
     for line in axes.lines:
-        if line.get_marker() in ("o", "D"):
+        if line.get_marker() in ("o", "D", "s"):
             (place,) = line.get_xdata()
             (height,) = line.get_ydata()
             marks.setdefault(names[round(height)], []).append(round(place, 6))
@@ -70,6 +70,22 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
         marks, _ = drawn(axes)
         assert marks[OWN] == [untrained, fine_tuned]
         assert marks["YaRN"] == [0, 0] and "PI" not in marks
+
+
+def test_each_round_of_fine_tunes_has_marks_of_its_own(recorder):
+    """Also one of fewer methods than another."""
+    first = {"yarn": 3.0, "dprope-covered": 3.01, "original": 3.02}
+    second = {"yarn": 3.0, "original": 3.04}
+    for losses, training in (first, {}), (second, {"per_book": 1}):
+        for method, loss in losses.items():
+            add(recorder, method, {}, loss, loss, seed=0, training=training)
+    figure = within_and_beyond(recorder.results())
+    marks, _ = drawn(figure.axes[0])
+    assert marks["original"] == [-0.03, 0.02, 0.04]
+    assert marks["YaRN without blend"] == [0.015, 0.01]
+    (legend,) = figure.legends
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown[2:] == ["untrained", "fine-tuned", "fine-tuned (1 sequence a book)"]
 
 
 def test_a_method_that_is_called_after_the_papers_does_not_look_like_it(recorder, monkeypatch):

@@ -71,6 +71,7 @@ def test_what_the_fine_tunes_decide_follows_from_their_interval():
     [
         ("YaRN", "yarn_s=2", losses_of, 3),
         ("DPRoPE (n̂ = 40)", PAPERS, losses_of, 3),
+        ("original", "original_s=2", losses_of, 3),
         ("YaRN", "yarn_s=2", keys_of, 2),
         ("DPRoPE (n̂ = 40)", PAPERS, keys_of, 2),
         ("original", "original_s=2", keys_of, 2),
@@ -91,6 +92,24 @@ def test_second_round(row, name, of, digits):
             assert cell.strip() == "–"
 
 
+def test_what_training_without_scaling_changed_of_losses():
+    """Its share of what YaRN's gained within L; what it gained beyond; its losses within L and
+    beyond, less YaRN's, untrained and trained."""
+    untrained, tuned, yarns = (
+        losses_of(name) for name in ("original_s=2", "original_s=2_seed=1", "yarn_s=2_seed=1")
+    )
+    gained, of_yarns = untrained - tuned, losses_of("yarn_s=2") - yarns
+    section = SECOND_ROUND.partition("**More than half of")[2].partition(" On 16k")[0]
+    share, fell = re.search(r"too\*\*: (\d+) %.* fell by ([\d.]+)\. ", section, re.DOTALL).groups()
+    assert float(share) == round(100 * gained[:, WITHIN].mean() / of_yarns[:, WITHIN].mean())
+    assert float(fell) == pytest.approx(gained[:, BEYOND].mean(), abs=0.00051)
+    gaps = untrained - losses_of("yarn_s=2"), tuned - yarns
+    expected = *(gap[:, WITHIN] for gap in gaps), *(gap[:, BEYOND] for gap in gaps[::-1])
+    shown = re.findall(r"[+−]\d+\.\d+ \[[^]]+\]", section)
+    for cell, values in zip(shown, expected, strict=True):
+        assert numbers(cell) == pytest.approx(student(values), abs=0.00051)
+
+
 def test_what_training_without_scaling_changed_of_keys():
     """Within L, read on the last 8k; what it changed of others' minus that; and its keys beyond L
     on 16k, less YaRN's."""
@@ -100,7 +119,7 @@ def test_what_training_without_scaling_changed_of_keys():
     within = [values[:, WITHIN] for values in (alone, yarns - alone, papers - alone)]
     expected = [*within, unscaled[:, BEYOND]]
     section = SECOND_ROUND.partition("**That YaRN's")[2].partition("\n- The [paper's")[0]
-    shown = re.findall(r"[+−]\d+\.\d+ \[[^]]+\]", section)
+    shown = re.findall(r"[+−]\d+\.\d{2} \[[^]]+\]", section)
     for cell, values in zip(shown, expected, strict=True):
         assert numbers(cell) == pytest.approx(student(values), abs=0.0051)
 
