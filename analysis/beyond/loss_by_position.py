@@ -95,6 +95,11 @@ def places(run: Record) -> Scores:
     return {where: over_texts(_side(run, losses, where)) for where in PLACES}
 
 
+def values(row: Row, where: str = BEYOND) -> np.ndarray:
+    """The loss in one of PLACES, [seeds, texts]."""
+    return _side(row.first, by_text(*row.runs), where)
+
+
 def level(row: Row, where: str = BEYOND) -> Score:
     """The loss in one of PLACES, over texts and seeds."""
     return over_seeds([places(run) for run in row.runs])[where]

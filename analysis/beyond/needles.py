@@ -130,6 +130,11 @@ def places(run: Record) -> Scores:
     return nats | found
 
 
+def values(row: Row, where: str = BEYOND) -> np.ndarray:
+    """Nats a key in one of PLACES, [seeds, books]."""
+    return by_text(*row.runs, where=where)
+
+
 def level(row: Row, where: str = BEYOND) -> Score | None:
     """Nats a key in one of PLACES, over books and seeds; None where there are no keys."""
     return over_seeds([places(run) for run in row.runs]).get(where)

@@ -2,12 +2,10 @@
 
 import functools
 
-import numpy as np
-
 from analysis.beyond import decision, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND, CHANGE, WITHIN
 from analysis.differences import ABOVE, LEVEL
-from analysis.scores import Score, over_texts
+from analysis.scores import Score
 from core import ORIGINAL
 from records import RESULTS, ROOT
 from report.assumed import COVERING, PAPERS, RIVAL, ZERO
@@ -298,11 +296,9 @@ def _fine_tuned(view: View) -> Assumptions:
     apart = functools.partial(by_keys.change_apart, of.keys(view), than=LAST, where=WITHIN)
     alike = more(changes(LAST, WITHIN)) and no_matter(apart(RIVAL)) and less(apart(PAPERS))
     yield "That YaRN's keys within L cost more is not about extending", alike
-    without, rivals = (
-        np.array(by_loss.change(of.sample(view), name, WITHIN).texts) for name in (ORIGINAL, RIVAL)
-    )
-    more_than_half = less(over_texts([without - rivals / 2]))
-    yield "is gained without scaling, too", more_than_half and less(over_texts([rivals]))
+    gained = (by_loss.change(of.sample(view), name, WITHIN).mean for name in (ORIGINAL, RIVAL))
+    without, with_yarn = gained
+    yield "is gained without scaling, too", without < with_yarn / 2 < 0
     before = less(of.sample(view).gap(ORIGINAL, where=WITHIN))
     yield "and is above it after", before and more(by_loss.gap(ORIGINAL, where=WITHIN))
     more_by_both = more(by_loss.gap(ORIGINAL)) and more(by_keys.gap(ORIGINAL))

@@ -15,9 +15,9 @@ from analysis import metrics
 from analysis.beyond import learned, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND as BEYOND_L
 from analysis.beyond.books import WITHIN
-from analysis.comparison import Comparison, Row
+from analysis.comparison import Comparison, Row, matched
 from analysis.results import Record, read
-from analysis.scores import Score, over_texts
+from analysis.scores import Score, difference_over_texts, over_texts
 from analysis.settings import BASELINE
 from core import ORIGINAL, rope
 from core.errors import InputError
@@ -78,18 +78,14 @@ class OnBooks:
         return self._by.gap(self.row(name), before.row(name), where)
 
     def change_apart(self, before: OnBooks, name: str, than: str, where: str) -> Score:
-        """A row's :meth:`change` minus that of another.
-
-        Raises:
-            InputError: one has several seeds, whose spread this interval would lack.
-        """
-        if several := [each for each in (name, than) if len(self.row(each).runs) > 1]:
-            raise InputError(
-                f"{several[0]} has several seeds, and an interval over texts alone would be too "
-                "narrow; change the page's template."
-            )
-        ours, other = (self.change(before, each, where).texts for each in (name, than))
-        return over_texts([np.array(ours) - np.array(other)])
+        """A row's :meth:`change` minus that of another, paired by book and by the seeds that both
+        rows share."""
+        ours, other, shared = matched(self.row(name), self.row(than))
+        changes = []
+        for row in (ours, other):
+            _, untrained, _ = matched(row, before.row(row.setting.name))
+            changes.append(self._by.values(row, where) - self._by.values(untrained, where))
+        return difference_over_texts(*changes, shared)
 
     def found(self, name: str, where: str = BEYOND_L) -> str:
         """How many keys a row finds, of how many."""

@@ -93,18 +93,20 @@ def test_second_round(row, name, of, digits):
 
 
 def test_what_training_without_scaling_changed_of_losses():
-    """Its share of what YaRN's gained within L; what it gained beyond; its losses within L and
-    beyond, less YaRN's, untrained and trained."""
+    """Its share of what YaRN's gained within L; what others changed there minus that; what it
+    gained beyond; its losses within L and beyond, less YaRN's, untrained and trained."""
     untrained, tuned, yarns = (
         losses_of(name) for name in ("original_s=2", "original_s=2_seed=1", "yarn_s=2_seed=1")
     )
+    of_papers = losses_of(f"{PAPERS}_seed=1") - losses_of(PAPERS)
     gained, of_yarns = untrained - tuned, losses_of("yarn_s=2") - yarns
     section = SECOND_ROUND.partition("**More than half of")[2].partition(" On 16k")[0]
     share, fell = re.search(r"too\*\*: (\d+) %.* fell by ([\d.]+)\. ", section, re.DOTALL).groups()
     assert float(share) == round(100 * gained[:, WITHIN].mean() / of_yarns[:, WITHIN].mean())
     assert float(fell) == pytest.approx(gained[:, BEYOND].mean(), abs=0.00051)
     gaps = untrained - losses_of("yarn_s=2"), tuned - yarns
-    expected = *(gap[:, WITHIN] for gap in gaps), *(gap[:, BEYOND] for gap in gaps[::-1])
+    apart = (gained - of_yarns)[:, WITHIN], (of_papers + gained)[:, WITHIN]
+    expected = *apart, *(gap[:, WITHIN] for gap in gaps), *(gap[:, BEYOND] for gap in gaps[::-1])
     shown = re.findall(r"[+−]\d+\.\d+ \[[^]]+\]", section)
     for cell, values in zip(shown, expected, strict=True):
         assert numbers(cell) == pytest.approx(student(values), abs=0.00051)
