@@ -12,7 +12,7 @@ from typing import Any
 from analysis.results import Record, Results, models
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES
-from core import PROPOSED, rope
+from core import ORIGINAL, PROPOSED, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from core.setting import Setting
@@ -107,7 +107,8 @@ def comparisons(
 ) -> list[Comparison]:
     """The sets of records that may stand in one table, the largest set first.
 
-    Fine-tunes that took so many sequences of each book stand apart from those that took all.
+    Fine-tunes stand apart that read other data, or so many sequences of each book, or that were
+    trained otherwise than by their method.
 
     Args:
         trained: take the records of fine-tuned models, or those without training.
@@ -118,14 +119,24 @@ def comparisons(
             checks that.
     """
     sets = {}
+    trained_by = {of.identity: _training(of.run) for of in results.records("finetune")}
     for record in results.records(experiment):
         if bool(record.training) == trained and factor in (None, record.run["factor"]):
             if results.folder != RESULTS:
                 check_formula(record, results.plain)
-            per_book = (record.training or {}).get("per_book")
-            key = json.dumps([record.alike, per_book], sort_keys=True)
-            sets.setdefault(key, []).append(record)
+            fine_tune = record.training or {}
+            training = trained_by.get(fine_tune.get("identity"))
+            alike = [record.alike, fine_tune.get("per_book"), training]
+            sets.setdefault(json.dumps(alike, sort_keys=True), []).append(record)
     return [_comparison(records) for records in sorted(sets.values(), key=_size, reverse=True)]
+
+
+def _training(run: dict) -> list:
+    """What fine-tunes in one table have in common besides what records of their models state. Of a
+    step that is its tokens for each of s, as CLEX's sequences are more and shorter than others'."""
+    settings = ("data", "bos", "learning_rate", "betas", "weight_decay", "clip", "dtype")
+    tokens = run.get("batch", 1) * run.get("length", 1) / run["factor"]
+    return [*map(run.get, settings), tokens]
 
 
 def check_formula(record: Record, geometry: RopeGeometry | None) -> None:
@@ -182,9 +193,12 @@ def _fine_tune(run: Record) -> dict:
 
 def in_comparison(results: Results, setting: Setting) -> bool:
     """Whether a setting belongs to the main comparison: no ablation (see Results.ablated), no
-    factors of a file."""
+    factors of a file. An option of a user's own method is none of an ablation, whatever its
+    name."""
     options = dict(setting.options)
-    varied = {name: value for name, value in options.items() if name in results.ablated}
+    method = rope.METHODS.get(setting.method)
+    ablated = not method or method.published or method.by_disturbance or method.name == ORIGINAL
+    varied = {name: options[name] for name in options if ablated and name in results.ablated}
     papers = {"n_hat": results.n_hat.get(setting.factor)}
     return "file" not in options and varied in ({}, papers)
 

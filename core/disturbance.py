@@ -58,7 +58,9 @@ def disturbance(
     check_number(epsilon, "ε", least=0)
     check_choice(convention, "convention", CONVENTIONS)
     first, second = (pretrained, extended) if convention == "released" else (extended, pretrained)
-    return np.sum(first * np.log((first + epsilon) / (second + epsilon)), axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # at ε = 0
+        terms = first * np.log((first + epsilon) / (second + epsilon))
+    return np.sum(np.where(first > 0, terms, 0.0), axis=-1)
 
 
 def strategy_disturbance(

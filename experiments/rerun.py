@@ -60,7 +60,7 @@ def main(description: str = __doc__, part: str | None = None) -> None:
     script = f"experiments.{part or 'rerun'}"
     arguments = _parse(description, script)
     suite = _suite(arguments)
-    modules = suites.find(suites.OWN if suite.own_checkpoint else suite.name)
+    modules = suites.find(suite.states)
     if not modules:
         raise InputError(f"{suite.name!r} has no suite; run its experiments one by one.")
     chains = dict(enumerate(chains_of(modules, suite, part)))
@@ -209,7 +209,7 @@ def _add_data(data: argparse._ArgumentGroup) -> None:
     option(
         data,
         "--corpus",
-        _corpus,
+        texts.corpus,
         "DIR",
         "fine-tune on the .txt or .parquet files in DIR (default: the model's data)",
     )
@@ -325,11 +325,6 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     return model.folder, model.settings(*factors)
 
 
-def _corpus(name: str) -> str:
-    """`hub`, `books`, or the absolute path of a directory."""
-    return name if name in ("hub", "books") else str(existing_directory(name).absolute())
-
-
 # How long it takes.
 
 
@@ -357,7 +352,7 @@ def _seconds(chain: Chain, suite: Suite) -> float | None:
     seconds = 0.0
     for module, *_ in chain.commands:
         experiment = module.rpartition(".")[2]
-        asked = suites.defaults(suite.name, suite.model, experiment, suite.model.factors[0])
+        asked = suites.defaults(suite.states, suite.model, experiment, suite.model.factors[0])
         asked = json.loads(json.dumps(asked, default=str))  # as a record states them
         for file in records.folder(records.RESULTS, suite.name, experiment).glob(f"{known}*.json"):
             record = records.read(file)
@@ -473,12 +468,17 @@ def measure(chain: Chain, lenient: bool = False) -> list[str]:
     skipped = []
     for module, *arguments in chain.commands:
         try:
-            if torch.cuda.device_count() > 1:
-                if status := processes.on_all_gpus(module, arguments):
+            main = importlib.import_module(module).main
+            divides = getattr(getattr(main, "__self__", None), "divides", False)
+            if divides and torch.cuda.device_count() > 1:
+                status = processes.on_all_gpus(module, arguments)
+                if status == 2 and lenient:
+                    raise InputError("its reason stands in the lines before")
+                if status:
                     sys.exit(status)
                 continue
             sys.argv = [module, *arguments]
-            importlib.import_module(module).main()
+            main()
         except SystemExit as end:
             if end.code:
                 raise

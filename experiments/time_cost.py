@@ -55,6 +55,7 @@ class TimeCost(Command):
     all rounds are of one machine in one state."""
 
     name = "time_cost"
+    divides = False
     unit = "time of a training step and of a forward pass, as multiples of PI's"
 
     @staticmethod
@@ -108,7 +109,9 @@ class TimeCost(Command):
                 for name, (method, options) in compared.items()
             },
         }
-        file = self.to_measure(run, f"s={self.factor:g}")
+        name = f"s={self.factor:g}"
+        self.check_place(name)
+        file = self.to_measure(run, name)
         if file is None:
             return
         compared[f"{reference}_again"] = compared[reference]
@@ -134,6 +137,10 @@ class TimeCost(Command):
         self.finish(
             file, run, scores={"rows": rows}, seconds=seconds, of_machine=engine.of_machine()
         )
+
+    def in_suite(self, name: str) -> bool:
+        """At the factor of the suite."""
+        return self.asked_by_suite("factor")
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
         for row in scores["rows"]:

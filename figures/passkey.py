@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
 
+from analysis import metrics
 from analysis.comparison import Row, compared, own_methods
 from analysis.comparison import factors as measured_factors
 from analysis.results import Results
@@ -80,7 +81,8 @@ def passkey(results: Results) -> Figure:
     style.note(
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
-        f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval over depths. "
+        f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval over depths "
+        "and seeds. "
         "Depth: 0 is the start of the prompt, 1 its end; a blank cell was not asked.",
     )
     return figure
@@ -118,15 +120,6 @@ def _title(trained: bool, factor: float) -> str:
     return f"{STATES[trained]}, s = {factor:g}"
 
 
-def _by_length(row: Row) -> pd.DataFrame:
-    """Mean, low and high by prompt length.
-
-    Prompts are the same for every seed, so their intervals do not pool: the bar spans all of them.
-    """
-    cells = pd.DataFrame([cell for run in row.runs for cell in run.scores["by_length"]])
-    return cells.groupby("length").agg({"mean": "mean", "low": "min", "high": "max"})
-
-
 def _prompts(rows: list[Row], cells: str) -> str:
     """How many prompts of a length there are, or of a length and a depth."""
     numbers = [cell["n"] for row in rows for cell in row.first.scores[cells]]
@@ -143,12 +136,17 @@ def _points(
     axes: Axes, rows: list[Row], lengths: list[float], looks: dict, marks: dict[str, str]
 ) -> None:
     """A point of each row at each of its lengths, side by side in a field of that length."""
+    fields = {tokens(length): field for field, length in enumerate(lengths)}
     for index, row in enumerate(rows):
-        shares = _by_length(row)
+        shares = row.scores(metrics.passkey)
         aside = (index + 1) / (len(rows) + 1) - 0.5
-        mean, low, high = shares.to_numpy().T
+        ends = [
+            (of.mean, of.mean, of.mean) if of.low is None else (of.mean, of.low, of.high)
+            for of in shares.values()
+        ]
+        mean, low, high = np.array(ends).T / 100
         axes.errorbar(
-            [lengths.index(length) + aside for length in shares.index],
+            [fields[length] + aside for length in shares],
             mean,
             yerr=[mean - low, high - mean],
             label=of_all_factors(row.setting),

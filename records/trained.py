@@ -26,6 +26,7 @@ _RUN = having(
         "model": having({"source": Text, "sha256": _Hashes}),
     }
 )
+_BOOK = having({"title": Text, "sha256": Text})
 _TRAINING = having(
     {
         "run": _RUN,
@@ -38,13 +39,24 @@ _TRAINING = having(
             {
                 "sha256": Text,
                 "sequences": Positive,
-                "books": list[having({"title": Text, "sha256": Text})],
+                "books": list[_BOOK],
             }
         ),
         "ran_on": dict[str, Any],
         "content": Text,
     },
+    {"before": list[_BOOK]},
 )
+
+
+def books(facts: dict) -> list[dict]:
+    """The books that a checkpoint, or factors, learned from, and of a fine-tune that began with
+    another one those of that, too.
+
+    Args:
+        facts: of a training.json, or of a record.
+    """
+    return [*facts.get("data_facts", {}).get("books", ()), *facts.get("before", ())]
 
 
 def read(folder: Path) -> dict | None:

@@ -1,5 +1,6 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,10 +34,10 @@ if losses:
 def table(folder: Path) -> str:
     """CSV, a line for each score.
 
-    `part` names the folder of records that stand apart from the model's others; `set` numbers an
-    experiment's sets of records that may stand in one table, the largest first; `n` counts samples
-    or books of each seed, an empty interval is none. `per_book` among the options is of a fine-tune
-    that read so many sequences of each book.
+    `part` names the folder of records that stand apart from the model's others; `set` numbers what
+    an experiment was measured on, and how, the largest set of records without training first; `n`
+    counts samples or books of each seed, an empty interval is none. `per_book` among the
+    options is of a fine-tune that read so many sequences of each book.
     """
     lines = [
         line
@@ -61,10 +62,14 @@ def _measured(measured: Results) -> Iterator[Measured]:
                 scores = {"average": Score(computed.average)}
                 yield setting, None, "disturbance", 1, scores, "10⁻³ nat"
     for experiment, (of, unit) in SCORES.items():
-        for trained in STATES:
-            for number, rows in enumerate(comparisons(measured, experiment, trained), 1):
-                for row in rows.rows:
-                    yield row.setting, row.first.training, experiment, number, row.scores(of), unit
+        seen: list[dict] = []
+        sets = (comparisons(measured, experiment, trained) for trained in STATES)
+        for rows in itertools.chain(*sets):
+            if rows.first.alike not in seen:
+                seen.append(rows.first.alike)
+            number = 1 + seen.index(rows.first.alike)
+            for row in rows.rows:
+                yield row.setting, row.first.training, experiment, number, row.scores(of), unit
     if learned:
         for group in sorted(learned.groups(measured), key=lambda each: each.setting.order):
             yield group.setting, None, "learned", 1, learned.final_losses(group), _NATS

@@ -158,7 +158,7 @@ def claims(tested: list[list[Tested]]) -> Assumptions:
         for each in one.statements
         if each.state == FINE_TUNED
     }
-    yield "This repository's of SmolLM2 have one, so nothing is counted for it", seeds <= {1}
+    yield "Fine-tunes of SmolLM2 have one here", seeds <= {1}
 
 
 def readme(of: dict[str, View]) -> Assumptions:
@@ -181,7 +181,7 @@ def paper(_: dict[str, View]) -> Assumptions:
 
 
 def paper_and_code(_: dict[str, View]) -> Assumptions:
-    yield "gives all six numbers of the paper's Table 3", _all_six()
+    yield "give all six numbers of Table 3", _all_six()
     yield "No ε gives all six", _no_epsilon()
 
 

@@ -199,9 +199,13 @@ class View:
         return "{} of {}".format(*map(sum, zip(*counts)))
 
     def passkeys_by_place(self, name: str, trained: bool = False) -> dict[tuple[int, float], float]:
-        """Passkeys found, 0…1, by length in tokens and depth; of a fine-tune, of one seed."""
-        rows = self.row("passkey", name, trained).first.scores["by_depth"]
-        return {(row["length"], row["depth"]): row["mean"] for row in rows}
+        """Passkeys found, 0…1, by length in tokens and depth: the mean over seeds."""
+        runs = self.row("passkey", name, trained).runs
+        found = [
+            {(cell["length"], cell["depth"]): cell["mean"] for cell in run.scores["by_depth"]}
+            for run in runs
+        ]
+        return {place: sum(of[place] for of in found) / len(found) for place in found[0]}
 
     @offered
     def disturbance(self, name: str, factor: float) -> float:

@@ -16,8 +16,11 @@ from core.setting import Setting
 from eval.intervals import standard_error
 
 QUARTERS = 4
-# Of fine-tunes on the same sequences in the same order, at one rate.
-_ALIKE = ("factor", "length", "batch", "steps", "seed", "per_book", "learning_rate", "data", "bos")
+# Of fine-tunes on the same data that were trained alike; with one seed, in the same order.
+_ALIKE = (
+    *("factor", "length", "batch", "steps", "per_book"),
+    *("learning_rate", "dtype", "data", "bos"),
+)
 
 
 class Gap(NamedTuple):
@@ -29,6 +32,7 @@ class Gap(NamedTuple):
         batch: sequences a step.
         per_book: the most sequences that a book gave; None where it gave all.
         length: tokens a sequence.
+        alike: names the fine-tunes that differ in their seeds and methods alone.
         by_step: nats per token, float64 [steps].
     """
 
@@ -37,6 +41,7 @@ class Gap(NamedTuple):
     batch: int
     per_book: int | None
     length: int
+    alike: str
     by_step: np.ndarray
 
 
@@ -47,17 +52,17 @@ def gaps(results: Results) -> list[Gap]:
         InputError: two that should have read the same sequences in the same order did not.
     """
     folder = results.folder / results.name
-    alike: dict[str, list[Record]] = {}
+    alike: dict[tuple[str, int], list[Record]] = {}
     for record in map(read, sorted(folder.rglob("finetune/*.json"))):
         if record.run["length"] > results.context_length:
-            key = json.dumps([record.run.get(name) for name in _ALIKE])
-            alike.setdefault(key, []).append(record)
+            kind = json.dumps([record.run.get(name) for name in _ALIKE])
+            alike.setdefault((kind, record.run["seed"]), []).append(record)
     found = []
-    for runs in alike.values():
+    for (kind, _), runs in alike.items():
         yarn = next(filter(_is_yarn, runs), None)
         if yarn:
             _check(runs)
-            found += [_gap(record, yarn) for record in runs if record is not yarn]
+            found += [_gap(record, yarn, kind) for record in runs if record is not yarn]
     return found
 
 
@@ -74,11 +79,11 @@ def _check(runs: list[Record]) -> None:
             )
 
 
-def _gap(record: Record, reference: Record) -> Gap:
+def _gap(record: Record, reference: Record, kind: str) -> Gap:
     ours, others = stacked([record.scores["losses"], reference.scores["losses"]])
     run = record.run
-    per_book = run.get("per_book")
-    return Gap(Setting.of(run), run["seed"], run["batch"], per_book, run["length"], ours - others)
+    read = run["batch"], run.get("per_book"), run["length"]
+    return Gap(Setting.of(run), run["seed"], *read, kind, ours - others)
 
 
 class Quarter(NamedTuple):

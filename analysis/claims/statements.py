@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis import differences, disturbance, metrics, published
 from analysis.claims.statement import CERTAIN, EXACT, Statement
-from analysis.comparison import Comparison, Row, ablations, compared, matched
+from analysis.comparison import Comparison, Row, ablations, compared, comparisons, matched
 from analysis.differences import ABOVE, BELOW, CONTRADICTED, REPRODUCED, Region
 from analysis.results import Results
 from analysis.scores import Score, counted, number, pooled, shown
@@ -125,13 +125,12 @@ def least_loss(results: Results) -> Iterator[Statement]:
 
 def collapse(results: Results) -> Iterator[Statement]:
     """Without training: from within L to beyond it the unextended model loses more than YaRN does
-    on the same books, and beyond L DPRoPE loses less than it."""
+    on the same books, and beyond L DPRoPE loses less than it. It takes all three."""
     for rows, ours in _on_books(results, trained=False):
         original = rows.find(rope.ORIGINAL)
         yarn = rows.find(rope.BASELINE)
-        if original and yarn:
+        if original and yarn and ours:
             yield _difference(original, yarn, region=ABOVE, where=losses.CHANGE)
-        if original and ours:
             yield _difference(ours, original, region=BELOW)
 
 
@@ -195,7 +194,17 @@ def open_llm(results: Results) -> Iterator[Statement]:
     for rows, ours in _at_papers_n_hat(results, "open_llm"):
         original = _original(results, "open_llm", ours)
         metric = _headline(results, "open_llm", ours)
-        if original and metric:
+        if metric and not original:
+            yield Statement(
+                what=ours.setting.name,
+                number=ours.scores(metrics.open_llm)[metric],
+                state=ours.state,
+                factor=ours.setting.factor,
+                metric=metric,
+                beside=[("a test takes", "the unextended model's score")],
+                unit="points",
+            )
+        elif metric:
             untrained = ", untrained" if ours.trained else ""
             yield _score_difference(
                 ours,
@@ -234,12 +243,12 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
     benchmark that was generated in the form of the real one, which tests code and no claim.
     """
     for trained in (True, False):
-        rows = compared(results, experiment, trained)
-        own = [
-            rows.find(rope.PROPOSED, {"n_hat": n_hat}, factor)
-            for factor, n_hat in sorted(results.n_hat.items())
-        ]
-        found = [(rows, row) for row in own if row and not row.first.benchmark]
+        found = []
+        for factor, n_hat in sorted(results.n_hat.items()):
+            rows = compared(results, experiment, trained, factor)
+            row = rows.find(rope.PROPOSED, {"n_hat": n_hat})
+            if row and not row.first.benchmark:
+                found.append((rows, row))
         if found:
             return found
     return []
@@ -248,12 +257,13 @@ def _at_papers_n_hat(results: Results, experiment: str) -> list[tuple[Comparison
 def _headline(results: Results, experiment: str, row: Row) -> str | None:
     """The score that a claim is about; None if it was not measured.
 
-    RULER's is that at the greatest length up to L': its unit is a task, and lengths beyond L' are
-    no test of extending to L'.
+    RULER's is that at the greatest length beyond L and up to L': its unit is a task, and other
+    lengths are no test of extending to L'.
     """
     if experiment == "ruler":
         longest = extended_length(results, row.setting.factor)
-        lengths = [each for each in map(int, row.first.scores["lengths"]) if each <= longest]
+        asked = map(int, row.first.scores["lengths"])
+        lengths = [each for each in asked if results.context_length < each <= longest]
         return tokens(max(lengths)) if lengths else None
     names = getattr(metrics, experiment)(row.first)
     return next((name for name in HEADLINES[experiment] if name in names), None)
@@ -269,8 +279,10 @@ def _rivals(experiment: str, rows: Comparison, ours: Row) -> list[Row]:
 
 def _original(results: Results, experiment: str, ours: Row) -> Row | None:
     """The unextended model, if it was measured as `ours` was."""
-    row = compared(results, experiment, False).find(rope.ORIGINAL)
-    return row if row and row.first.alike == ours.first.alike else None
+    for rows in comparisons(results, experiment, False):
+        if rows.first.alike == ours.first.alike:
+            return rows.find(rope.ORIGINAL)
+    return None
 
 
 def _score_difference(

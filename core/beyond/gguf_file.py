@@ -108,10 +108,16 @@ def _read(file: Path) -> gguf.GGUFReader:
     """The file, mapped into memory rather than read."""
     try:
         reader = gguf.GGUFReader(file)
+        for field in reader.fields.values():
+            field.contents()  # which may be no text
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise InputError(
             f"cannot read {file} as GGUF ({error}); give a complete GGUF file."
         ) from error
+    if reader.endianess != gguf.GGUFEndian.LITTLE:
+        raise InputError(
+            f"{file} is big-endian; convert it first, by `gguf-convert-endian {file} little`."
+        )
     if _value(reader, "split.count", 1) > 1:
         raise InputError(
             f"{file} is one part of several; merge them with `llama-gguf-split --merge` first."
@@ -173,9 +179,13 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
         raise InputError(
             f"{source} is scaled already ({reasons[0]}); start from the file made without scaling."
         )
-    return RopeGeometry(
-        int(rotated), float(_value(reader, f"{name}.rope.freq_base", 10000.0)), int(length)
-    )
+    base = _value(reader, f"{name}.rope.freq_base", 10000.0)
+    if not all(isinstance(number, int | float) for number in (rotated, base, length)):
+        raise InputError(
+            f"{source} states a RoPE of {rotated!r} dimensions, base {base!r} and {length!r} "
+            "tokens, which are no numbers; give a file that llama.cpp loads."
+        )
+    return RopeGeometry(int(rotated), float(base), int(length))
 
 
 def _additions(

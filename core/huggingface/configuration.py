@@ -199,7 +199,9 @@ def _scaled_length(parameters: dict, length: int) -> int:
     original = parameters["original_max_position_embeddings"]
     # A factor of llama3 says nothing about the length: Llama 3.1 has 8 for 16 times as many tokens.
     factor = None if kind == "llama3" else parameters.get("factor")
-    reached = round(original * factor) if factor else math.inf
+    # Without a factor YaRN's is what the lengths say.
+    unstated = length if kind == "yarn" else math.inf
+    reached = round(original * factor) if factor else unstated
     # Factors that are the same for short and long prompts may stop anywhere.
     alike = kind == "longrope" and parameters["short_factor"] == parameters["long_factor"]
     cut = length <= original and kind not in ("default", "yarn") and not alike
@@ -305,7 +307,8 @@ def scale_config(
     config.rope_parameters = (
         parameters if layers is None else {**config.rope_parameters, layers: parameters}
     )
-    if hasattr(config, "original_max_position_embeddings"):  # of the type longrope
+    original = "original_max_position_embeddings"  # of the type longrope
+    if original in form and hasattr(config, original):
         config.original_max_position_embeddings = form["original_max_position_embeddings"]
     config.max_position_embeddings = round(geometry.context_length * factor)
     if (

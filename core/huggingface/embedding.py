@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import get_layer_types_and_kwargs
 
 from ..errors import InputError
 from ..geometry import RopeGeometry, RopeScaling
@@ -80,6 +81,7 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
     geometry = RopeGeometry(2 * pairs, base, length, **pretrained.get("scaled", {}))
     if extension:
         return geometry
+    _check_windows(config, length)
     if rope_type != "default":
         geometry = _scaled(geometry, rope_type, rotary, config)
     # Each pass of longrope writes its buffers anew.
@@ -90,6 +92,19 @@ def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
             "was trained."
         )
     return geometry
+
+
+def _check_windows(config: PreTrainedConfig, length: int) -> None:
+    """Refuse a model each of whose layers sees a window of at most L tokens: no rotated pair gets
+    beyond pre-training."""
+    _, layers = get_layer_types_and_kwargs(config)
+    windows = [layer.get("sliding_window") for layer in layers]
+    if all(window and window <= length for window in windows):
+        raise InputError(
+            f"each layer sees a window of {max(windows):,} tokens at most, so no rotated pair gets "
+            "beyond pre-training; leave the RoPE as it is and raise max_position_embeddings in "
+            "config.json."
+        )
 
 
 def _scaled(

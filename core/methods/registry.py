@@ -117,13 +117,19 @@ def register(name: str, title: str | None = None, **fields):
     :class:`Method`.
 
     Raises:
-        InputError: the name is taken, or an option is not keyword-only or states no type.
+        InputError: the name or the title is taken, or an option is not keyword-only or states no
+            type.
     """
 
     def add(function: Callable[..., RopeScaling]) -> Callable[..., RopeScaling]:
         if name in METHODS:
             raise InputError(f"there is a method {name!r} already; give this one another name.")
         method = Method(name, title or name, function, **fields)
+        if method.title in (other.title for other in METHODS.values()):
+            raise InputError(
+                f"there is a method with the title {method.title!r} already, which names it in "
+                f"tables; give {name!r} another title."
+            )
         for option in method.options:
             if option.kind is not option.KEYWORD_ONLY or option.annotation is option.empty:
                 raise InputError(

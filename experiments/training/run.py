@@ -47,7 +47,7 @@ def with_dtype(training: Training) -> Training:
 
 
 def fine_tune(command: Command, name: str, asked: dict, training: Training) -> None:
-    """Train, unless the checkpoint exists, and write its record.
+    """Train, unless the checkpoint exists, and write its record; with --replace, train again.
 
     Args:
         name: of the run, which its record and by default its checkpoint have.
@@ -63,7 +63,7 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
     file = records.path(command.results, command.model.folder, command.name, name)
     is_recorded = records.is_done(file, run, command.arguments.replace)
     command.check_model()
-    if output.is_done:
+    if output.is_done and not command.arguments.replace:
         print(f"done already: {output.path}")
     else:
         files.check_writable(output.path.parent)
@@ -149,7 +149,9 @@ def train(command: Command, output: Output, training: Training) -> None:
     seed = settings["seed"]
     arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
     with output.held():
-        if output.is_done:  # another command finished it meanwhile
+        if command.arguments.replace:
+            output.remove()
+        elif output.is_done:  # another command finished it meanwhile
             return
         cache = command.results.resolve().parent / "runs" / "data"
         wanted = training_text.Wanted(
@@ -183,6 +185,9 @@ def train(command: Command, output: Output, training: Training) -> None:
             "data_facts": data.facts | {"order": data.order()},
             "ran_on": trainer.ran_on(),
         }
+        # of a checkpoint that was fine-tuned already, the books that it read then
+        if before := trained.books(trained.read(Path(command.model.name)) or {}):
+            facts["before"] = before
         tokenizer = loading.stock_tokenizer(command.model.source)
         with trainer.whole_model():
             if processes.is_first():
@@ -219,5 +224,7 @@ def record(command: Command, facts: dict, run: dict, file: Path) -> None:
         # older version trained it, the book of each sequence in training order
         data_facts={name: read[name] for name in ("sha256", "books", "order") if name in read},
         seconds=seconds,
+        # that of the training, which an earlier command may have done elsewhere
+        environment=facts.get("environment"),
         of_machine={"ran_on": facts["ran_on"]},
     )

@@ -167,6 +167,14 @@ class Output:
             )
         return True
 
+    def remove(self) -> None:
+        """Remove the finished directory, which :attr:`is_done` has looked at, and the unfinished
+        one. Every process calls this."""
+        with processes.one_of_all(processes.is_first()) as here:
+            if here:
+                files.remove(self.path)
+                files.remove(self.unfinished)
+
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Inside the context, no other command trains to this output. Every process calls this.

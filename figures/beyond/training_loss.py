@@ -22,12 +22,10 @@ LEAST = 2 * training.QUARTERS  # steps of which each quarter has an error
 def training_loss(results: Results) -> Figure:
     """Training loss of each fine-tune minus YaRN's, step by step.
 
-    Beyond the paper, at the base model's own learning rate. A fine-tune and YaRN's read the same
-    sequences of L' tokens in the same order.
+    Beyond the paper. A fine-tune and YaRN's read the same sequences of L' tokens in the same order.
 
-    A panel for each scaling factor, number of steps, number of sequences a step and their length,
-    and number of those of a book if that is limited, of at most MOST settings, a user's own first.
-    A fine-tune of fewer than LEAST steps is not drawn.
+    A panel for the fine-tunes that differ in their seeds and methods alone, of at most MOST
+    settings, a user's own first. A fine-tune of fewer than LEAST steps is not drawn.
 
     Raises:
         NotMeasured: no fine-tune read what a fine-tune of YaRN read.
@@ -41,6 +39,7 @@ def training_loss(results: Results) -> Figure:
                 gap.batch,
                 gap.length,
                 len(gap.by_step),
+                gap.alike,
             )
             panels.setdefault(read, []).append(gap)
     if not panels:

@@ -1,6 +1,7 @@
 """README's methods side by side."""
 
 import itertools
+from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,7 +54,7 @@ def within_and_beyond(results: Results) -> Figure:
             by_state = {UNTRAINED: gaps}
             by_state |= {state: _gaps(rows, shown) for state, rows in rounds.items()}
             papers = {name for name, (method, _) in shown.items() if method == rope.PROPOSED}
-            return _figure(by_state, _titles(results, factor), papers)
+            return _figure(by_state, shown, _titles(results, factor), papers)
     raise results.lacks(
         f"loss of a method beside {BASELINE}'s", "loss_by_position", "--method yarn pi"
     )
@@ -81,7 +82,8 @@ def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> dict[
 
 
 def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
-    """Of the settings that there are, the baseline included, the loss minus the baseline's."""
+    """Of the settings that there are, trained as long as the baseline, the loss minus the
+    baseline's, which is one of them."""
     baseline = rows.find(rope.BASELINE, {})
     if baseline is None:
         return {}
@@ -89,7 +91,7 @@ def _gaps(rows: Comparison, shown: dict[str, tuple[str, dict]]) -> Gaps:
     return {
         name: {where: loss_by_position.gap(row, baseline, where) for where in SIDES}
         for name, row in found.items()
-        if row
+        if row and row.steps == baseline.steps
     }
 
 
@@ -101,10 +103,13 @@ def _titles(results: Results, factor: float) -> dict[str, str]:
     }
 
 
-def _figure(by_state: dict[str, Gaps], titles: dict[str, str], papers: set[str]) -> Figure:
+def _figure(
+    by_state: dict[str, Gaps], order: Iterable[str], titles: dict[str, str], papers: set[str]
+) -> Figure:
     """Two columns, the untrained mark of a line above its fine-tuned ones; `papers` are the names
     of the paper's method."""
-    names = list(by_state[UNTRAINED])
+    there = {name for gaps in by_state.values() for name in gaps}
+    names = [name for name in order if name in there]
     marks = dict(zip((state for state, gaps in by_state.items() if gaps), itertools.cycle(MARKS)))
     scores = [score for gaps in by_state.values() for of in gaps.values() for score in of.values()]
     edge = curves.axis_end(gap.mean for of in by_state[UNTRAINED].values() for gap in of.values())

@@ -182,7 +182,7 @@ def fine_tuned_on(
 @offered
 def trained_on(view: View, name: str) -> dict:
     """What a row of the first round read: its books, and the book of each sequence."""
-    return _fine_tune(view, first_round(view).row(name).first).data_facts
+    return fine_tune(view, first_round(view).row(name).first).data_facts
 
 
 @offered
@@ -197,13 +197,13 @@ def cost(view: View, name: str) -> str:
     """The records of a row of the first round, each with the hours that it took."""
     shown = []
     for run in first_round(view).row(name).runs:
-        for what, record in (("training", _fine_tune(view, run)), ("losses", run)):
+        for what, record in (("training", fine_tune(view, run)), ("losses", run)):
             hours = records.read(record.path)["environment"]["seconds"] / 3600
             shown.append(f"[{what}]({view.to(record.path)}) {hours:.1f} h")
     return ", ".join(shown)
 
 
-def _fine_tune(view: View, run: Record) -> Record:
+def fine_tune(view: View, run: Record) -> Record:
     """The record of the fine-tune that a record is of."""
     source = run.run["model"]["source"]
     return read(records.path(view.results.folder, view.results.name, "finetune", source))
@@ -213,17 +213,21 @@ def _fine_tune(view: View, run: Record) -> Record:
 def training_gaps(
     view: View, name: str, batch: int, than: str = BASELINE, per_book: int | None = None
 ) -> dict[int, np.ndarray]:
-    """By seed, of the shortest fine-tunes at `batch` sequences a step: the loss of each step minus
-    that of another, on the same sequences longer than L (nats per token, [steps]).
+    """By seed, of the shortest fine-tunes at the least factor and at `batch` sequences a step: the
+    loss of each step minus that of another, on the same sequences longer than L (nats per token,
+    [steps]).
 
     Args:
         per_book: of the second round's, the most sequences that a book gave; else the first's.
     """
+    gaps = sorted(training.gaps(view.results), key=lambda gap: -len(gap.by_step))
+    least = min((gap.setting.factor for gap in gaps), default=None)
     ours, others = (
         {
             gap.seed: gap.by_step
-            for gap in sorted(training.gaps(view.results), key=lambda gap: -len(gap.by_step))
-            if (gap.setting.name, gap.batch, gap.per_book) == (each, batch, per_book)
+            for gap in gaps
+            if gap.setting.factor == least
+            and (gap.setting.name, gap.batch, gap.per_book) == (each, batch, per_book)
         }
         for each in (name, than)
     )

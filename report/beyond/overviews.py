@@ -82,16 +82,23 @@ def _table_of_differences(books: OnBooks, heading: str, rows: Sequence, digits: 
 
 
 @offered
-def key_outcomes(view: View, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
-    """What differences of nats a key decide, by the rule; a row states the names of both sides for
-    its outcome, too."""
-    books = of.keys(view)
+def key_outcomes(
+    view: View, rows: Sequence[tuple[str, str, str, str, str]], fine_tuned: bool = False
+) -> str:
+    """What differences of nats a key decide, by the rule, untrained or of the second round of
+    fine-tunes; a row states the names of both sides for its outcome, too."""
+    books = _of_keys(view, fine_tuned)
     lines = []
     for words, ours, other, our_name, other_name in rows:
         outcome = decision.by_keys(books.gap(ours, other), our_name, other_name)
         differences = _differences(books, Compared(words, ours, other), KEY_DIGITS)
         lines.append((words, *differences, f"**{outcome}**"))
     return table(("compared", *PLACES, "outcome"), lines)
+
+
+def _of_keys(view: View, fine_tuned: bool) -> OnBooks:
+    """Those of the second round of fine-tunes, or untrained."""
+    return of.second_round(view, of_keys=True) if fine_tuned else of.keys(view)
 
 
 @offered
@@ -107,8 +114,8 @@ def keys_by_distance(view: View, columns: Sequence[tuple[str, str, str, bool]]) 
     for number_of_key in needles.nearest_beyond(run):
         cells = [f"{needles.distances(run)[number_of_key] / 1024:.1f}k"]
         for _, ours, other, fine_tuned in columns:
-            books = of.second_round(view, of_keys=True) if fine_tuned else of.keys(view)
-            cells.append(shown(books.gap(ours, other, number_of_key), KEY_DIGITS, True))
+            gap = _of_keys(view, fine_tuned).gap(ours, other, number_of_key)
+            cells.append(shown(gap, KEY_DIGITS, True))
         rows.append(cells)
     return table(("before the question", *(head for head, *_ in columns)), rows)
 

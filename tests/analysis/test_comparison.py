@@ -10,7 +10,7 @@ from analysis.comparison import ablations, check_formula, compared, comparisons,
 from core import rope
 from core.errors import InputError
 from core.setting import Setting
-from records import of_scaling
+from records import identity, of_scaling
 from tests.analysis.recorder import score
 
 
@@ -38,6 +38,33 @@ def test_seeds_of_one_setting_are_one_row_and_fine_tuned_ones_stand_apart(record
     with pytest.raises(InputError, match="different settings"):
         compared(recorder.results(), "open_llm", trained=True)
     assert plain.seeds == () and plain.scores(metrics.open_llm)["MMLU"].mean == 10
+
+
+@pytest.mark.parametrize(
+    "other, sets",
+    [
+        ({}, 1),
+        ({"batch": 4, "length": 1024}, 1),  # as many tokens a step, as CLEX's
+        ({"data": [["B.txt", "hash"]]}, 2),
+        ({"learning_rate": 1e-4}, 2),
+        ({"batch": 8}, 2),
+    ],
+)
+def test_fine_tunes_that_were_trained_otherwise_are_not_compared(recorder, other, sets):
+    usual = {"data": "books", "learning_rate": 3e-5, "batch": 2, "length": 2048}
+    for method, settings in (("yarn", usual), ("pi", usual | other)):
+        run = recorder.add("finetune", method, {"losses": [3.0]}, **settings)["run"]
+        training = {"identity": identity(experiment="finetune", **run)}
+        recorder.add("ruler", method, seed=0, training=training)
+    assert len(comparisons(recorder.results(), "ruler", trained=True)) == sets
+
+
+def test_an_option_of_a_users_own_method_is_no_ablation(recorder, monkeypatch):
+    mine = replace(rope.METHODS["ntk"], name="mine", title="Mine")
+    monkeypatch.setitem(rope.METHODS, "mine", mine)
+    for method, there in (("mine", True), ("yarn", False)):
+        setting = Setting.make(method, {"attention_factor": 1.2}, 2)
+        assert in_comparison(recorder.results(), setting) == there
 
 
 def test_the_comparison_has_the_models_n_hat_and_no_other(recorder):
@@ -85,6 +112,12 @@ def test_an_ablation_takes_what_was_measured_of_the_same_pairs_under_another_nam
     assert list(rows) == [28, 40, 48]
     assert rows[48].setting == Setting("dprope", (("n_hat", 48),), 2.0)
     assert rows[48].scores(metrics.open_llm)["MMLU"].mean == 48
+
+
+def test_a_title_that_names_another_method_in_tables_is_refused():
+    with pytest.raises(InputError, match="with the title 'YaRN'"):
+        rope.register("mine", "YaRN")(lambda geometry, factor: None)
+    assert "mine" not in rope.METHODS
 
 
 def test_every_registered_method_has_a_name_of_its_own():

@@ -35,6 +35,12 @@ def test_agrees_with_scipy_where_nothing_is_zero(extended, pretrained):
     assert equation == pytest.approx(entropy(extended, pretrained, axis=1), abs=1e-12)
 
 
+def test_what_never_occurs_adds_nothing_without_an_epsilon():
+    both = np.array([[0.5, 0.5, 0.0]]), np.array([[1.0, 0.0, 0.0]])
+    assert disturbance(*both, "equation", 0) == [np.inf]
+    assert disturbance(*both[::-1], "equation", 0) == pytest.approx([np.log(2)])
+
+
 def test_hand_worked_case():
     pretrained = [[0.5, 0.5, 0.0]]
     extended = [[0.25, 0.25, 0.5]]

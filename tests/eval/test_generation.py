@@ -51,7 +51,10 @@ def one_by_one(model, request):
     "architecture, overrides",
     [
         ("Qwen2Config", {}),
-        ("MistralConfig", {"sliding_window": 16}),
+        (
+            "Qwen2Config",
+            {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 1},
+        ),
         ("Gemma3TextConfig", {"layer_types": LAYERS, "sliding_window": 8, "head_dim": 16}),
         *HYBRIDS.items(),
     ],

@@ -1,8 +1,11 @@
 """A run is known by the content of what it measures, whatever the names of its files; and whose
 records are whose."""
 
+import contextlib
 import dataclasses
+import importlib
 import shutil
+import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -11,6 +14,7 @@ import pytest
 import records
 from analysis.results import chosen
 from core import rope
+from core.errors import InputError
 from core.extend import extend_checkpoint
 from experiments import base_models
 from experiments.base_models.model import BaseModel
@@ -142,6 +146,32 @@ def test_records_of_a_model_of_ones_own_do_not_go_to_the_projects(
     assert not (records.RESULTS / "toy").exists()
     other = [PASSKEY, "--model", "tiny", "--method", "dprope", "--intervals", 33]
     assert "dprope_intervals=33_s=2" in refusal(*other, "--results", records.RESULTS)
+
+
+@pytest.mark.parametrize(
+    "command, name, there",
+    [
+        ("finetune --method yarn --seed 2", "yarn_s=2_seed=2", False),  # of whole books
+        ("finetune --method yarn --seed 2 --per-book 1", "yarn_s=2_seed=2", True),
+        ("finetune --method yarn --seed 2 --per-book 1 --steps 2", "yarn_s=2_seed=2", False),
+        ("finetune --method yarn --seed 0", "yarn_s=2_seed=0", True),
+        ("finetune --method ntk --seed 0", "ntk_s=2_seed=0", False),
+        ("time_cost", "s=2", True),
+        ("time_cost --factor 4", "s=4", False),
+        ("learned --from yarn", "from=yarn_s=2_seed=0", True),
+        ("learned --from yarn --seed 7", "from=yarn_s=2_seed=7", False),
+        ("learned --from pi", "from=pi_s=2_seed=0", False),
+        ("passkey --method yarn", "yarn_s=2", True),
+    ],
+)
+def test_the_projects_records_are_those_of_the_suite(monkeypatch, command, name, there):
+    script, *words = command.split()
+    main = importlib.import_module(records.program(script)).main
+    line = [script, "--model", "smollm2", *words, "--results", str(records.RESULTS)]
+    monkeypatch.setattr(sys, "argv", line)
+    given = main.__self__.read()
+    with contextlib.nullcontext() if there else pytest.raises(InputError, match="no part of it"):
+        given.check_place(name)
 
 
 def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(

@@ -3,6 +3,7 @@ scores."""
 
 import os
 import signal
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -66,6 +67,39 @@ def test_what_other_code_scored_is_not_used(model, whole, results, monkeypatch, 
     record_file(results).unlink()
     done(*line)
     assert record(results)["scores"] == whole["scores"]
+
+
+def test_a_record_that_another_command_wrote_meanwhile_is_kept(
+    model, results, monkeypatch, done, refusal
+):
+    line = ["--model", model, "--results", results]
+    other = COMMAND.replace("--keys 4", "--keys 2")
+    environment = records.environment
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(records, "environment", environment)
+        done(other, *line)
+        return environment(*arguments)
+
+    monkeypatch.setattr(records, "environment", meanwhile)
+    assert "give another --results, or --replace" in refusal(COMMAND, *line)
+    assert record(results)["run"]["keys"] == 2
+
+
+def test_code_that_was_changed_or_added_is_no_commits(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    assert records.commit() == "unknown"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path)]
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core/rope.py").write_text("")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "a"]):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "notes.txt").write_text("")
+    assert len(records.commit()) == 40
+    (tmp_path / "core/new.py").write_text("")
+    assert records.commit().endswith(" with changes")
+    monkeypatch.setenv("PATH", "/nonexistent")  # without git
+    assert records.commit() == "unknown"
 
 
 def test_other_code_or_another_library_has_another_hash(tmp_path, monkeypatch):

@@ -75,5 +75,7 @@ def test_the_dtype_is_that_of_the_option_or_on_a_gpu_of_the_model(monkeypatch, t
     for dtype in ("float32", "float16", "bfloat16", None):
         edit(folder / "config.json", dtype=dtype)
         assert resolve(str(folder)).chosen_dtype(None) == (dtype or "float32")
-    fine_tuned(folder, scale="llama2-7b")  # a fine-tune is evaluated as its base model is
-    assert resolve(str(folder), as_it_is=True).chosen_dtype(None) == "bfloat16"
+    # a fine-tune is evaluated as its base model is, and not as one of whose name its folder was
+    for source, expected in (("meta-llama/Llama-2-7b-hf", "bfloat16"), ("llama2-7b", "float32")):
+        fine_tuned(folder, scale="llama2-7b", model={"source": source, "sha256": {"a": "b"}})
+        assert resolve(str(folder), as_it_is=True).chosen_dtype(None) == expected

@@ -145,6 +145,16 @@ def test_what_a_command_leaves_open_is_as_in_its_models_suite(
     check_asked(monkeypatch, [records.program(name), "--model", model, *words], wanted)
 
 
+def test_a_model_of_ones_own_in_a_folder_of_a_base_models_name_is_none(monkeypatch, tmp_path):
+    """Neither by a command nor by its suite."""
+    path = str(checkpoint(tmp_path / "tiny"))
+    wanted = {"lengths": [128, 256], "stride": 64, "tokens": 384}
+    check_asked(monkeypatch, [records.program("perplexity"), "--model", path], wanted)
+    suite = replace(of_own(tmp_path, path), name="tiny")
+    assert suite.stated is suites.find(suites.OWN)[0]
+    assert commands(suite) == commands(of_own(tmp_path, path))
+
+
 @pytest.mark.parametrize(
     "program, quick, wanted",
     [

@@ -62,8 +62,20 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusa
     line += ["--output", tmp_path / "tuned", "--results", tmp_path / "results"]
     done("finetune --steps 1 --batch 2 --length 64", *line)
     (tmp_path / "plain.txt").write_text(LINES)
-    line = ["--model", tmp_path / "tuned", "--texts", tmp_path / "plain.txt"]
-    said = refusal("perplexity --lengths 128", *line, "--results", tmp_path / "results")
+    again = tmp_path / "again"
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/another.txt").write_text(LINES.replace("e", "a"))
+    done(
+        *("finetune --steps 1 --batch 2 --length 64 --model", tmp_path / "tuned", "--corpus"),
+        *(tmp_path / "more", "--output", again, "--results", tmp_path / "results"),
+    )
+    for model in (tmp_path / "tuned", again):
+        line = ["--model", model, "--texts", tmp_path / "plain.txt"]
+        line += ["--results", tmp_path / "results"]
+        for method in ("", " --method pi"):  # whatever extends it
+            said = refusal(f"perplexity --lengths 128{method}", *line)
+            assert "was trained on" in said
+    said = refusal("learned --from pi", *line, "--corpus", tmp_path / "more")
     assert "was trained on" in said
 
 

@@ -9,11 +9,14 @@ from tests.analysis.recorder import Recorder, on_texts
 
 
 def test_what_is_not_comparable_is_of_another_set(tmp_path):
-    """Else a program would take the mean of whole texts and of their beginnings."""
+    """Else a program would take the mean of whole texts and of their beginnings. What is fine-tuned
+    is of the set that it is compared with."""
     recorder = Recorder(tmp_path, factors=[])
-    for tokens, methods in ((None, ["pi"]), (16385, ["pi", "yarn"])):
+    measured = ((None, None, ["pi"]), (16385, None, ["pi", "yarn"]), (None, 0, ["pi"]))
+    for tokens, seed, methods in measured:
         for method in methods:
             record = on_texts({8192: {"A": 1.0}}, tokens=tokens, comparable=["data", "tokens"])
-            recorder.add("perplexity", method, **record)
+            recorder.add("perplexity", method, **record, seed=seed)
     lines = pd.read_csv(io.StringIO(all_results.table(recorder.results().folder)))
-    assert lines[["method", "set"]].to_numpy().tolist() == [["pi", 1], ["yarn", 1], ["pi", 2]]
+    expected = [["pi", False, 1], ["yarn", False, 1], ["pi", False, 2], ["pi", True, 2]]
+    assert lines[["method", "trained", "set"]].to_numpy().tolist() == expected

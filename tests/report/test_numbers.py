@@ -181,7 +181,7 @@ TUNED, AGAIN = ([f"{name}_seed={seed}" for name in (PAPERS, "yarn_s=2")] for see
 def test_findings_on_smollm2(readme, finding, differences):
     """Losses with their intervals, in the order in which they stand."""
     (item,) = re.findall(rf"\d\. \*\*{finding}[^\n]*(?:\n   [^\n]*)*", readme[0])
-    printed = [numbers(text) for text, _ in LINK.findall(item.partition("By keys the second")[0])]
+    printed = [numbers(text) for text, _ in LINK.findall(item.partition("By hidden numbers")[0])]
     expected = []
     for ours, other, sides in differences:
         expected.append(student((losses_of(ours) - losses_of(other)) @ sides))
@@ -214,7 +214,7 @@ def test_findings_on_keys(readme):
     assert np.array(numbers_of) == pytest.approx(np.array([*map(student, gaps)]), abs=0.0051)
     tuned = keys_of("yarn_s=2_seed=1")
     gap = (keys_of(f"{PAPERS}_seed=1") - tuned)[:, BEYOND]
-    tuned_by_keys = readme[0].partition("By keys the second")[2].partition("\n4. ")[0]
+    tuned_by_keys = readme[0].partition("By hidden numbers")[2].partition("\n4. ")[0]
     (by_keys, _), (unscaled, _) = LINK.findall(tuned_by_keys)
     assert numbers(by_keys) == pytest.approx(student(gap), abs=0.0051)
     more = losses_of("original_s=2_seed=1") - losses_of("yarn_s=2_seed=1")

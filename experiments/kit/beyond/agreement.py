@@ -73,7 +73,7 @@ def compare(arguments) -> dict:
         by_name=False,
     )
     read = min(longer, at.most_tokens) - 1  # the server makes one token more
-    if read <= context_length:
+    if read <= context_length + 1:  # the first token has no loss
         raise InputError(
             f"the server takes {at.most_tokens:,} tokens, so none beyond L = {context_length:,} "
             f"can be compared; start it with {longer:,} (vLLM: --max-model-len)."

@@ -31,6 +31,7 @@ def record(method, losses, data_facts, **run):
         ({"seed": 1}, "no gap"),
         ({"length": 8192}, "no gap"),
         ({"batch": 2}, "no gap"),
+        ({"dtype": "float32"}, "no gap"),
         ({"data": [["Book.txt", "b"]], "data_facts": {"sha256": "b"}}, "no gap"),  # another corpus
     ],
 )

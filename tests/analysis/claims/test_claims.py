@@ -26,7 +26,7 @@ class Claimed(Recorder):
     def ruler(self, method, mean, width=1.0, **more):
         """A record of this mean score at two lengths, of one task."""
         scored = score(mean, width)
-        lengths = dict.fromkeys(("1024", "2048"), scored)
+        lengths = dict.fromkeys(("12288", "16384"), scored)
         tasks = {length: {"niah": scored} for length in lengths}
         scores = {"lengths": lengths, "average": scored, "tasks": tasks}
         self.add("ruler", method, scores, tasks=["niah"], **more)
@@ -228,6 +228,11 @@ def test_a_miniature_decides_no_claim_and_short_text_is_kept_within_a_margin(cla
         claimed.short_text(experiment, method, score(mean, 0.01), options=options(method))
     gaps = claimed.statements(experiment)
     assert [each.verdict for each in gaps] == [HOLDS] * (2 if experiment == "open_llm" else 1)
+    (original,) = (name for name in claimed.records if "original" in name)
+    apart = claimed.records.pop(original)
+    without = claimed.outcome(experiment)[0]
+    assert without == (OPEN if experiment == "open_llm" else HOLDS)
+    claimed.records[original] = apart
     for record in claimed.records.values():
         record["run"]["benchmark"] = "a miniature"
     assert claimed.outcome(experiment) == (NONE, [])
@@ -283,9 +288,10 @@ def test_the_real_longbench_e_is_judged_beyond_4k_beside_the_papers_own_differen
 
 
 @pytest.mark.parametrize(
-    "lengths, metric", [((8192, 16384, 32768), "16k"), ((8192, 32768), "8k"), ((32768,), None)]
+    "lengths, metric",
+    [((8192, 16384, 32768), "16k"), ((8192, 32768), None), ((8192,), None), ((32768,), None)],
 )
-def test_ruler_beyond_the_extended_length_decides_nothing(claimed, lengths, metric):
+def test_ruler_within_l_and_beyond_the_extended_length_decides_nothing(claimed, lengths, metric):
     for method, far in (("yarn", 0), ("dprope", 90)):
         scored = {str(length): score(50 if length <= 16384 else far) for length in lengths}
         tasks = {length: {"vt": of} for length, of in scored.items()}
@@ -399,6 +405,23 @@ def test_a_collapse_is_what_the_unextended_model_loses_beyond_yarn(claimed):
     assert extended.number.mean == pytest.approx(-0.5 - noise.mean())
     assert [collapsed.verdict, extended.verdict] == [HOLDS, HOLDS]
     assert ("above 0", "on 8 of 8 books") in collapsed.beside
+
+
+def test_what_the_claim_of_a_collapse_compares_must_all_be_there(claimed):
+    books = in_books([1.0] * 8, [2.0 + 0.1 * i for i in range(8)])
+    for method in ("original", "dprope"):
+        claimed.losses(method, books, options=options(method))
+    assert claimed.outcome("collapse") == (NONE, [])
+
+
+def test_passkeys_of_each_factor_are_stated_whatever_its_prompts(claimed):
+    claimed.facts["n_hat"] = {"2": 40, "4": 32}
+    for factor, n_hat in ((2, 40), (4, 32)):
+        lengths = (8192, factor * 8192)
+        scores = of_passkeys(dict.fromkeys(lengths, 1.0), 2000)
+        asked = {"factor": factor, "options": {"n_hat": n_hat}, "lengths": lengths}
+        claimed.add("passkey", "dprope", scores, comparable=("lengths",), **asked)
+    assert [each.factor for each in claimed.statements("passkey")] == [2, 4]
 
 
 @pytest.mark.parametrize(

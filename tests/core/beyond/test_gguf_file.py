@@ -18,10 +18,10 @@ GEOMETRY = RopeGeometry(head_dim=32, base=10000.0, context_length=128)
 TYPES = gguf.GGUFValueType
 
 
-def write(file, architecture="llama", alignment=None, more=(), tensors=(), kind=None):
+def write(file, architecture="llama", alignment=None, more=(), tensors=(), kind=None, **made):
     """A small file with a field of every type, and tensors of several, one of a length that needs
     padding."""
-    writer = gguf.GGUFWriter(file, architecture)
+    writer = gguf.GGUFWriter(file, architecture, **made)
     rng = np.random.default_rng(0)
     if kind:
         writer.add_type(kind)
@@ -40,7 +40,10 @@ def write(file, architecture="llama", alignment=None, more=(), tensors=(), kind=
     writer.add_array("tokenizer.ggml.tokens", ["<s>", "", "Ġthe", "日本"])
     writer.add_array("a.flags", [True, False, True])
     for key, value in dict(more).items():
-        writer.add_float32(f"{architecture}.{key}", value)
+        if isinstance(value, float):
+            writer.add_float32(f"{architecture}.{key}", value)
+        else:
+            writer.add_array(f"{architecture}.{key}", value)
     writer.add_tensor("token_embd.weight", rng.normal(size=(7, 96)).astype(np.float16))
     quantised = gguf.quantize(
         rng.normal(size=(5, 64)).astype(np.float32), gguf.GGMLQuantizationType.Q8_0
@@ -111,6 +114,9 @@ def test_only_what_says_the_scaling_is_added(tmp_path, method, alignment):
         (TAKES_KEYS[0], {}, rope.PROPOSED, TAKES_KEYS[0]),
         ("unheard-of", {}, rope.PROPOSED, "unheard-of"),
         ("llama", {"kind": "adapter"}, rope.PROPOSED, "a.gguf holds no model.*adapter"),
+        ("llama", {"endianess": gguf.GGUFEndian.BIG}, rope.PROPOSED, "a.gguf is big-endian"),
+        ("llama", {"more": {"a": [b"\xff"]}}, rope.PROPOSED, "cannot read .*a.gguf as GGUF"),
+        ("llama", {"more": {"rope.dimension_count": [32]}}, rope.PROPOSED, "are no numbers"),
         ("llama", None, rope.PROPOSED, "a.gguf"),  # torn
     ],
 )

@@ -139,6 +139,8 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
         (2 * L, {"rope_parameters": LINEAR | ORIGINAL}, "max_position_embeddings"),
         (L // 4, {"rope_parameters": YARN}, L),  # the length before YaRN
         (L, {"rope_parameters": YARN}, L),
+        (L, {"rope_parameters": YARN | {"factor": None}}, L),
+        (L, {"original_max_position_embeddings": L // 2}, L),
         (L, {"rope_parameters": YARN, "model_max_length": 2 * L}, "model_max_length"),
         (L + 1, {"rope_parameters": YARN}, "max_position_embeddings"),
         (L, {"rope_parameters": LISTS | ORIGINAL}, L),

@@ -128,6 +128,7 @@ REFUSED = {
     "FalconConfig": ({"alibi": True}, "no rotary embedding"),
     "Gemma4TextConfig": ({**MIXED, "hidden_size_per_layer_input": 8}, "type 'proportional'"),
     "GraniteSWAConfig": ({"layer_rope_theta": [1e6, 1e4]}, "no rotary embedding"),
+    "MistralConfig": ({"sliding_window": L // 2}, "each layer sees a window of"),
     "Ministral3Config": (
         {"rope_parameters": YARN | {"llama_4_scaling_beta": 0.1}},
         "attention is scaled beside it",

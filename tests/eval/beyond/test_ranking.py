@@ -101,6 +101,14 @@ def test_the_verdict_says_whether_to_extend_and_for_what(ours, before, words):
     assert "Of keys within L it finds" in said[-1]
 
 
+def test_the_model_as_it_is_is_the_better_of_two_where_a_guess_is_the_most_that_a_key_costs():
+    """The first is sure of wrong digits in two texts, and finds the keys of the others."""
+    before = [row("as it is", near(3.0), nats, LAST) for nats in ([2, 2, 2, 40, 40, 2], near(11))]
+    ours = row("a", near(3.0), near(9.0))
+    said = [verdict(ranked([ours, *rows]), L)[0] for rows in (before, before[:1])]
+    assert said[0] == said[1] and not said[0].startswith("Extend")
+
+
 def test_what_the_texts_leave_open_is_said_to_be_open():
     wide = 3.0 + np.array([0.3, -0.4, 0.2, -0.3, 0.1, 0.0])
     said = verdict(ranked([row("a", wide), as_it_is([3.0] * 6)]), L)

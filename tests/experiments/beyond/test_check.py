@@ -186,6 +186,7 @@ def test_what_is_no_number_for_each_token_is_refused(refusal, places, change, sa
     [
         ({"most": L}, "--model {}/toy-yarn", "--max-model-len"),
         ({"most": L + 1}, "--model {}/toy-yarn", "--max-model-len"),
+        ({"most": L + 2}, "--model {}/toy-yarn", "--max-model-len"),
         ({}, "--model {}/toy", "--method"),
         ({}, "--model {}/toy-yarn --factor 2", "--method"),
         ({}, "--model {}/toy --n-hat 4", "--method"),

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import records
+from analysis.beyond import learned
+from core.errors import InputError
 from core.extend import extend
 from core.rope import BASELINE
 from eval.perplexity import position_losses
@@ -79,6 +81,22 @@ def test_the_record_is_a_file_of_factors_that_reaches_the_last_held_out_loss(inp
     for span, expected in (("within", losses[:, :L]), ("beyond", losses[:, L:]), ("all", losses)):
         assert last[span]["mean"] == pytest.approx(expected.mean(), rel=1e-9)
         assert last[span]["low"] <= last[span]["mean"] <= last[span]["high"]
+
+
+def test_several_processes_are_refused(inputs, tmp_path, refusal, monkeypatch):
+    for name, value in (("LOCAL_RANK", "0"), ("RANK", "0"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    assert "without torchrun" in refusal("learned", *line(inputs, tmp_path))
+
+
+def test_what_was_learned_otherwise_is_no_other_seed(recorder):
+    recorder.learned("yarn")
+    (row,) = learned.groups(recorder.results())
+    assert len(row.runs) == 2
+    last = [record for name, record in recorder.records.items() if name.startswith("learned/")][-1]
+    last["run"]["dtype"] = "bfloat16"
+    with pytest.raises(InputError, match="otherwise than by their seed"):
+        learned.groups(recorder.results())
 
 
 @pytest.mark.parametrize(

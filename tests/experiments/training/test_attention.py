@@ -194,7 +194,6 @@ BY_PYTORCH = {
     "Lfm2": FAMILIES["Lfm2Config"],
     "Llama": {"head_dim": 32, "is_causal": False},
     "MiniMax": FAMILIES["MiniMaxConfig"],
-    "Mistral": {"head_dim": 32, "sliding_window": 64},
     "Qwen3_5Text": LINEAR,
 }
 BY_ITSELF = {

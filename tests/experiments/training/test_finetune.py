@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import records
 from core import clex, rope
 from core.extend import extend
 from core.huggingface.embedding import rope_geometry
@@ -71,7 +72,7 @@ def test_it_is_what_a_plain_loop_computes(finetuned, tmp_path, monkeypatch, sure
 
 
 def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
-    finetuned, stopped, tmp_path, sure
+    finetuned, stopped, tmp_path, sure, monkeypatch
 ):
     command = ["--model", sure, "--method", "dprope", "--n-hat", 6, "--seed", 5, "--steps", 2]
     assert finetuned(*command)[0] == 0
@@ -93,6 +94,17 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     assert status == 0
     assert "done already" in out
     assert read(file)["scores"]["losses"] == training["losses"]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(records, "environment", lambda processes=1: {"device": "another"})
+        file.unlink()
+        finetuned(*command)
+    assert read(file)["environment"]["device"] == training["environment"]["device"]
+    # With --replace it trains again.
+    before = (folder / "model.safetensors").stat().st_mtime_ns
+    status, out, _ = finetuned(*command, "--replace")
+    assert status == 0 and "done already" not in out
+    assert (folder / "model.safetensors").stat().st_mtime_ns > before
+    assert facts(folder)["losses"] == training["losses"]
     other = ["--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2]
     assert "options n_hat 6, not none" in stopped(*other)
 
@@ -213,6 +225,7 @@ def test_a_checkpoint_for_which_the_disk_has_no_room_leaves_nothing(stopped, tmp
         (["--output", ROOT / "core"], "holds no training run"),
         (["--results", RESULTS], "'toy' is none of them"),
         (["--checkpointing"], "--no-checkpointing"),  # of a class that recomputes nothing
+        (["--corpus", ""], "--corpus"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(

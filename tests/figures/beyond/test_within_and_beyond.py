@@ -74,7 +74,7 @@ def test_fine_tuned_methods_stand_below_untrained_ones_of_the_same_texts(recorde
 
 def test_each_round_of_fine_tunes_has_marks_of_its_own(recorder):
     """Also one of fewer methods than another."""
-    first = {"yarn": 3.0, "dprope-covered": 3.01, "original": 3.02}
+    first = {"yarn": 3.0, "dprope-covered": 3.01, "original": 3.02, "longrope2": 3.03}
     second = {"yarn": 3.0, "original": 3.04}
     for losses, training in (first, {}), (second, {"per_book": 1}):
         for method, loss in losses.items():
@@ -83,6 +83,7 @@ def test_each_round_of_fine_tunes_has_marks_of_its_own(recorder):
     marks, _ = drawn(figure.axes[0])
     assert marks["original"] == [-0.03, 0.02, 0.04]
     assert marks["YaRN without blend"] == [0.015, 0.01]
+    assert marks["LongRoPE2's rule"] == [0.03]  # which was not measured without training
     (legend,) = figure.legends
     shown = [text.get_text() for text in legend.get_texts()]
     assert shown[2:] == ["untrained", "fine-tuned", "fine-tuned (1 sequence a book)"]
