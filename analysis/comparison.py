@@ -161,7 +161,12 @@ def compared(
     results: Results, experiment: str, trained: bool, factor: float | None = None
 ) -> Comparison:
     """The largest of :func:`comparisons`; empty if there is none."""
-    return next(iter(comparisons(results, experiment, trained, factor)), Comparison(()))
+    return largest(comparisons(results, experiment, trained, factor))
+
+
+def largest(sets: list[Comparison]) -> Comparison:
+    """The first of sets in the order of :func:`comparisons`; empty if there is none."""
+    return next(iter(sets), Comparison(()))
 
 
 def _size(records: list[Record]) -> tuple[int, int]:

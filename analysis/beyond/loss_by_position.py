@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from analysis.beyond.books import BEYOND, CHANGE, PLACES, WITHIN, difference, texts
-from analysis.comparison import Comparison, Row, compared, comparisons, factors, matched
+from analysis.comparison import Comparison, Row, comparisons, factors, matched
 from analysis.results import Record, Results
 from analysis.scores import (
     LEAST_TEXTS,
@@ -26,24 +26,11 @@ def measured_factors(results: Results) -> list[float]:
     return factors(results, "loss_by_position")
 
 
-def untrained(results: Results, factor: float) -> Comparison:
-    """The untrained settings on one set of books, each selection of pairs once.
-
-    If several sets of books were scored at this factor, it is the set with the most settings.
-    """
-    return compared(results, "loss_by_position", False, factor)
-
-
 def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
     """The comparable sets without training, or the fine-tuned ones, on at least LEAST_TEXTS texts,
     the largest first."""
     sets = comparisons(results, "loss_by_position", trained, factor)
     return [rows for rows in sets if len({*texts(rows.first)}) >= LEAST_TEXTS]
-
-
-def sampled(results: Results, factor: float) -> Comparison:
-    """The largest of :func:`samples` without training."""
-    return next(iter(samples(results, factor, trained=False)), Comparison(()))
 
 
 def ranges(run: Record) -> Scores:

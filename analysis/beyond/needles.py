@@ -45,11 +45,6 @@ def samples(results: Results, factor: float, trained: bool) -> list[Comparison]:
     ]
 
 
-def sampled(results: Results, factor: float) -> Comparison:
-    """The largest of :func:`samples` without training."""
-    return next(iter(samples(results, factor, trained=False)), Comparison(()))
-
-
 def distances(run: Record) -> np.ndarray:
     """How far before the question each key begins, the mean over texts: tokens [keys]."""
     return _of_keys(run, run, "distance").mean(axis=0)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
 from analysis.beyond import learned as records
-from analysis.beyond.loss_by_position import level, untrained
-from analysis.comparison import Row, own_methods
+from analysis.beyond.loss_by_position import level
+from analysis.comparison import Row, compared, own_methods
 from analysis.results import Results
 from core import rope
 from core.beyond.methods.given_factors import learned_name
@@ -82,7 +82,8 @@ def learned(results: Results) -> Figure:
 
 def _settings(results: Results, factor: float) -> list[Setting]:
     """The settings without training: a user's own first, the baseline, then by loss beyond L."""
-    rows = records.methods(results, untrained(results, factor), variants=False)
+    losses = compared(results, "loss_by_position", False, factor)
+    rows = records.methods(results, losses, variants=False)
     by_loss = [row.setting for row in sorted(rows, key=lambda row: level(row).mean)]
     first = [Setting(name, (), factor) for name in (*own_methods(results), rope.BASELINE)]
     return list(dict.fromkeys([*first, *by_loss]))

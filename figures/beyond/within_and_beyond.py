@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from analysis.beyond import loss_by_position
 from analysis.beyond.loss_by_position import BEYOND, WITHIN
-from analysis.comparison import Comparison, comparisons, own_methods
+from analysis.comparison import Comparison, compared, comparisons, largest, own_methods
 from analysis.results import Results
 from analysis.scores import Score, number
 from analysis.settings import BASELINE, lengths
@@ -45,9 +45,8 @@ def within_and_beyond(results: Results) -> Figure:
     """
     for factor in loss_by_position.measured_factors(results):
         shown = settings(results, factor)
-        untrained = loss_by_position.sampled(results, factor) or loss_by_position.untrained(
-            results, factor
-        )
+        samples = loss_by_position.samples(results, factor, trained=False)
+        untrained = largest(samples) or compared(results, "loss_by_position", False, factor)
         gaps = _gaps(untrained, shown)
         if len(gaps) > 1:
             rounds = _fine_tuned(results, factor, untrained)

@@ -67,7 +67,7 @@ def no_matter(gap: Score) -> bool:
 
 def _at_four(view: View) -> OnBooks:
     """Keys at s = 4."""
-    return OnBooks(needles, needles.sampled(view.results, 4))
+    return of.keys(view, 4)
 
 
 losses_at_four = functools.partial(of.losses, factor=4)
@@ -288,7 +288,7 @@ def _data(books: OnBooks) -> dict[str, str]:
 def _fine_tuned(view: View) -> Assumptions:
     """Of templates/fine_tuned.md."""
     lost = of.sample(view).gap(ZERO, "original", WITHIN).mean
-    repair = lost > -of.by_training(view, ZERO, WITHIN).mean / 2
+    repair = lost > -of.first_round(view).change(of.sample(view), ZERO, WITHIN).mean / 2
     yield "that it gained there more than half is repair", repair
     yield "No book was trained on and scored", _apart(of.first_round(view), view)
     yield "share no author with a book that is scored", _apart(of.second_round(view), view)

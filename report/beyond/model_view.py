@@ -15,7 +15,7 @@ from analysis import metrics
 from analysis.beyond import learned, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND as BEYOND_L
 from analysis.beyond.books import WITHIN
-from analysis.comparison import Comparison, Row, matched
+from analysis.comparison import Comparison, Row, compared, largest, matched
 from analysis.results import Record, read
 from analysis.scores import Score, difference_over_texts, over_texts
 from analysis.settings import BASELINE
@@ -97,9 +97,9 @@ class OnBooks:
 def losses(view: View, factor: float | None = None) -> OnBooks:
     """Of all settings without training; if no factor is given, at the least that has YaRN's."""
     factors = [factor] if factor else loss_by_position.measured_factors(view.results)
-    sets = [loss_by_position.untrained(view.results, each) for each in factors]
+    sets = [compared(view.results, "loss_by_position", False, each) for each in factors]
     with_yarn = (rows for rows in sets if rows.find(rope.BASELINE, {}))
-    return OnBooks(loss_by_position, next(with_yarn, next(iter(sets), Comparison(()))))
+    return OnBooks(loss_by_position, next(with_yarn, largest(sets)))
 
 
 @offered
@@ -119,16 +119,17 @@ def loss(
 def sample(view: View) -> OnBooks:
     """Losses without training on the texts that are enough for a sample, at the least factor."""
     factor = min(loss_by_position.measured_factors(view.results))
-    return OnBooks(loss_by_position, loss_by_position.sampled(view.results, factor))
+    sets = loss_by_position.samples(view.results, factor, trained=False)
+    return OnBooks(loss_by_position, largest(sets))
 
 
 @offered
 @functools.cache
-def keys(view: View) -> OnBooks:
-    """Keys without training, at the least factor, on the most books."""
-    factors = needles.measured_factors(view.results)
-    rows = needles.sampled(view.results, min(factors)) if factors else Comparison(())
-    return OnBooks(needles, rows)
+def keys(view: View, factor: float | None = None) -> OnBooks:
+    """Keys without training on the most books; if no factor is given, at the least."""
+    factors = [factor] if factor else needles.measured_factors(view.results)
+    sets = needles.samples(view.results, min(factors), trained=False) if factors else []
+    return OnBooks(needles, largest(sets))
 
 
 @offered
@@ -138,7 +139,7 @@ def first_round(view: View) -> OnBooks:
     texts = sample(view).rows[0].first.alike
     sets = _fine_tuned(view, loss_by_position, per_book=False)
     alike = (each for each in sets if each.first.alike == texts)
-    return OnBooks(loss_by_position, next(alike, Comparison(())))
+    return OnBooks(loss_by_position, largest([*alike]))
 
 
 @offered
@@ -147,7 +148,7 @@ def second_round(view: View, of_keys: bool = False) -> OnBooks:
     """Losses, or keys, of the fine-tunes that read so many sequences of each book: the most
     settings on one set of books."""
     by = needles if of_keys else loss_by_position
-    return OnBooks(by, next(iter(_fine_tuned(view, by, per_book=True)), Comparison(())))
+    return OnBooks(by, largest(_fine_tuned(view, by, per_book=True)))
 
 
 def _fine_tuned(view: View, by: ModuleType, per_book: bool) -> list[Comparison]:
@@ -155,12 +156,6 @@ def _fine_tuned(view: View, by: ModuleType, per_book: bool) -> list[Comparison]:
     factors = by.measured_factors(view.results)
     sets = by.samples(view.results, min(factors), trained=True) if factors else []
     return [each for each in sets if ("per_book" in each.first.training) == per_book]
-
-
-@offered
-def by_training(view: View, name: str, where: str = BEYOND_L) -> Score:
-    """What the first round changed of a row's loss on these texts."""
-    return first_round(view).change(sample(view), name, where)
 
 
 @offered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ class Compared(NamedTuple):
 
 
 def _differences(
-    books: OnBooks, row: Compared, digits: int, places: Sequence[str] = PLACES
+    books: OnBooks, row: Compared, digits: int, places: Collection[str] = PLACES
 ) -> list[str]:
     """A row's difference in each place; dashes where a setting was not measured, or the two are
     one."""
@@ -56,11 +56,8 @@ def ranking(view: View, factor: float | None = None) -> str:
 @offered
 def changes_beyond(view: View, heading: str, rows: Sequence[Sequence[str]]) -> str:
     """Differences of loss beyond L without training, each row as :class:`Compared` has it."""
-    compared = map(Compared.of, rows)
-    cells = [
-        (row.words, *_differences(of.losses(view), row, LOSS_DIGITS, (BEYOND,))) for row in compared
-    ]
-    return table((heading, "what it changes of the loss beyond L"), cells)
+    columns = {BEYOND: "what it changes of the loss beyond L"}
+    return _table_of_differences(of.losses(view), heading, rows, LOSS_DIGITS, columns)
 
 
 @offered
@@ -75,10 +72,14 @@ def key_differences(view: View, heading: str, rows: Sequence) -> str:
     return _table_of_differences(of.keys(view), heading, rows, KEY_DIGITS)
 
 
-def _table_of_differences(books: OnBooks, heading: str, rows: Sequence, digits: int) -> str:
+def _table_of_differences(
+    books: OnBooks, heading: str, rows: Sequence, digits: int, columns: Mapping | None = None
+) -> str:
+    """A row for each difference; by default a column for each place."""
+    columns = columns or dict(zip(PLACES, PLACES))
     compared = map(Compared.of, rows)
-    cells = [(row.words, *_differences(books, row, digits)) for row in compared]
-    return table((heading, *PLACES), cells)
+    cells = [(row.words, *_differences(books, row, digits, columns)) for row in compared]
+    return table((heading, *columns.values()), cells)
 
 
 @offered
@@ -143,8 +144,9 @@ def arms(view: View, names: Sequence[str]) -> str:
     """Losses of the first round minus YaRN's, and what training changed."""
     rows = []
     for name in names:
-        differences = _differences(of.first_round(view), Compared(name, name), LOSS_DIGITS)
-        changed = (of.by_training(view, name, where) for where in SIDES)
+        first = of.first_round(view)
+        differences = _differences(first, Compared(name, name), LOSS_DIGITS)
+        changed = (first.change(of.sample(view), name, where) for where in SIDES)
         rows.append((name, *differences, *(shown(each, LOSS_DIGITS, True) for each in changed)))
     return table(("method", *PLACES, "training changed within L", "and beyond"), rows)
 

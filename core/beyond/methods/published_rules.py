@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -131,8 +132,7 @@ def mrrope_uni(
     Args:
         beta_fast, beta_slow: as for YaRN.
     """
-    steps, count = _radix(geometry, beta_fast, beta_slow)
-    return divide(geometry, factor, factor ** (steps / count), yarn_attention_factor(factor))
+    return _mixed_radix(geometry, factor, beta_fast, beta_slow, lambda steps: steps)
 
 
 @register("mrrope-pro", "MrRoPE-Pro", styles=(("#332288", (0, (5, 1, 1, 1, 1, 1))),))
@@ -145,26 +145,22 @@ def mrrope_pro(
     Args:
         beta_fast, beta_slow: as for YaRN.
     """
-    steps, count = _radix(geometry, beta_fast, beta_slow)
-    return divide(
-        geometry,
-        factor,
-        factor ** (steps * (steps + 1) / (count * (count + 1))),
-        yarn_attention_factor(factor),
-    )
+    return _mixed_radix(geometry, factor, beta_fast, beta_slow, lambda steps: steps * (steps + 1))
 
 
-def _radix(geometry: RopeGeometry, beta_fast: float, beta_slow: float) -> tuple[np.ndarray, int]:
-    """t [pairs] and n."""
+def _mixed_radix(
+    geometry: RopeGeometry, factor: float, beta_fast: float, beta_slow: float, grown: Callable
+) -> RopeScaling:
+    """λ_i = s^(g(t)/g(n)), with g = `grown`."""
     low, high = yarn_limits(geometry, beta_fast, beta_slow)
     count = max(high - low, 1)
-    return np.clip(np.arange(geometry.pairs) - low, 0, count), count
+    steps = np.clip(np.arange(geometry.pairs) - low, 0, count)
+    by = factor ** (grown(steps) / grown(count))
+    return divide(geometry, factor, by, yarn_attention_factor(factor))
 
 
 @register("longrope2", "LongRoPE2's rule", styles=(("#663300", (0, (2, 1))),))
-def longrope2(
-    geometry: RopeGeometry, factor: float, *, critical_pair: int | None = None
-) -> RopeScaling:
+def longrope2(geometry: RopeGeometry, factor: float) -> RopeScaling:
     """LongRoPE2's critical dimension without its search: λ_i = s from the critical pair c on,
     s^(i/c) below it.
 
@@ -172,14 +168,8 @@ def longrope2(
     LongRoPE2 (arXiv 2502.20082) finds a lower c, and searches the factors from c on. Here they are
     the smallest that its constraint λ_i ≥ s allows. The attention factor is LongRoPE's √(1 + ln
     s/ln L).
-
-    Args:
-        critical_pair: c, the first pair that is divided by s; by default the theoretical one.
     """
-    if critical_pair is None:
-        critical_pair = int(np.ceil(geometry.index_of(1)))
-    else:
-        check_whole(critical_pair, "the critical pair", 1, geometry.pairs)
+    critical_pair = max(int(np.ceil(geometry.index_of(1))), 1)
     by = factor ** np.minimum(np.arange(geometry.pairs) / critical_pair, 1)
     return divide(geometry, factor, by, longrope_attention_factor(geometry, factor))
 

@@ -82,4 +82,4 @@ def test_where_no_key_lies_beyond_l_there_is_no_number_of_it(recorder):
     of = rows(recorder)
     assert needles.level(of["PI"], "beyond L") is needles.gap(of["PI"], of["YaRN"]) is None
     assert needles.gap(of["PI"], of["YaRN"], "within L").n == 6
-    assert not needles.sampled(recorder.results(), 2.0)
+    assert not needles.samples(recorder.results(), 2.0, trained=False)
