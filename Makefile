@@ -128,7 +128,7 @@ report: env ## build/report/index.html: all pages in one file, its tables sortab
 
 ##@ Measure
 verify: env ## Measure a part anew and compare it with the committed records
-	@$(PY) -m experiments.verify $(call option,--results,RESULTS)
+	@$(PY) -m experiments.verify
 rerun: env ## Measure a model's whole suite under build/rerun/, and render it
 ##   MODEL=tiny                  which base model
 ##   MODEL=PATH_OR_NAME FACTOR=2 your own model, without training, under build/own/
@@ -144,10 +144,11 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 
 ##@ Train
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
-##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books
+##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books, REPLACE=1
 	$(PY) -m experiments.finetune $(call option,--model,MODEL) --method $(call quote,$(value METHOD)) \
 	  $(call option,--factor,FACTOR) $(call option,--corpus,CORPUS) $(call option,--results,RESULTS) \
 	  $(if $(call on,REPLACE),--replace)
+
 ##@ Other
 clean: ## Remove build/ and runs/; results/ and .venv stay
 	rm -rf build runs

@@ -12,7 +12,7 @@ from typing import Any
 from analysis.results import Record, Results, models
 from analysis.scores import Score, Scores, over_seeds
 from analysis.settings import STATES
-from core import ORIGINAL, PROPOSED, rope
+from core import PROPOSED, rope
 from core.errors import InputError
 from core.geometry import RopeGeometry
 from core.setting import Setting
@@ -76,9 +76,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows of the same samples and settings."""
+    """Rows of the same samples and settings.
+
+    Attributes:
+        training: what the fine-tunes of all rows have in common, in a line; empty without training.
+    """
 
     rows: tuple[Row, ...]
+    training: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -126,9 +131,11 @@ def comparisons(
                 check_formula(record, results.plain)
             fine_tune = record.training or {}
             training = trained_by.get(fine_tune.get("identity"))
-            alike = [record.alike, fine_tune.get("per_book"), training]
-            sets.setdefault(json.dumps(alike, sort_keys=True), []).append(record)
-    return [_comparison(records) for records in sorted(sets.values(), key=_size, reverse=True)]
+            common = json.dumps([fine_tune.get("per_book"), training]) if trained else ""
+            alike = json.dumps(record.alike, sort_keys=True)
+            sets.setdefault((alike, common), []).append(record)
+    listed = sorted(sets.items(), key=lambda found: _size(found[1]), reverse=True)
+    return [_comparison(records, common) for (_, common), records in listed]
 
 
 def _training(run: dict) -> list:
@@ -174,7 +181,7 @@ def _size(records: list[Record]) -> tuple[int, int]:
     return sum(record.run["method"] is not None for record in records), len(records)
 
 
-def _comparison(records: list[Record]) -> Comparison:
+def _comparison(records: list[Record], training: str) -> Comparison:
     grouped = {}
     for record in records:
         grouped.setdefault(Setting.of(record.run), []).append(record)
@@ -188,7 +195,7 @@ def _comparison(records: list[Record]) -> Comparison:
                 f"one kind."
             )
         rows.append(Row(setting, tuple(runs)))
-    return Comparison(tuple(rows))
+    return Comparison(tuple(rows), training)
 
 
 def _fine_tune(run: Record) -> dict:
@@ -201,13 +208,13 @@ def in_comparison(results: Results, setting: Setting) -> bool:
     factors of a file. An option of a user's own method is none of an ablation, whatever its
     name."""
     options = dict(setting.options)
-    method = rope.METHODS.get(setting.method)
-    ablated = not method or method.published or method.by_disturbance or method.name == ORIGINAL
-    varied = {name: options[name] for name in options if ablated and name in results.ablated}
+    ablated = () if setting.method in own_methods(results) else results.ablated
+    varied = {name: value for name, value in options.items() if name in ablated}
     papers = {"n_hat": results.n_hat.get(setting.factor)}
     return "file" not in options and varied in ({}, papers)
 
 
+@functools.cache
 def own_methods(results: Results) -> list[str]:
     """The methods that were measured here and, of this model, not in results/: a user's own.
 

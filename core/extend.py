@@ -16,7 +16,7 @@ from .huggingface.embedding import apply_scaling, difference, rope_geometry, rot
 from .huggingface.rotation import rotary_module, skeleton
 from .rope import scale
 
-_IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
+IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
 
 
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
@@ -61,7 +61,7 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     getattr(text_config(model.config), configuration.EXTENSION).update(
         method=method, options=rope.stated_options(method, options)
     )
-    model.name_or_path = f"{model.name_or_path.removesuffix(_IN_MEMORY)}{_IN_MEMORY}"
+    model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
     return model
 
 
@@ -193,7 +193,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
     if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
         raise InputError(f"{tokenizer!r} is no tokenizer of transformers; give one, or none.")
     directory = Path(directory)
-    base = card.base(model.name_or_path.removesuffix(_IN_MEMORY))
+    base = card.base(model.name_or_path.removesuffix(IN_MEMORY))
     method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")
     if method in rope.METHODS:
         rope.check_fixed(method)

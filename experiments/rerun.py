@@ -345,7 +345,9 @@ def estimate(chains: Collection[Chain], suite: Suite, workers: int) -> str:
 
 def _seconds(chain: Chain, suite: Suite) -> float | None:
     """How long a chain took for the committed records of the suite's sizes; None if one is
-    missing."""
+    missing, or the model is one's own."""
+    if suite.own_checkpoint:
+        return None
     known = chain.name
     for method, _ in suite.new:
         known = known.replace(f"{method}_", f"{rope.BASELINE}_", 1)
@@ -471,9 +473,10 @@ def measure(chain: Chain, lenient: bool = False) -> list[str]:
             main = importlib.import_module(module).main
             divides = getattr(getattr(main, "__self__", None), "divides", False)
             if divides and torch.cuda.device_count() > 1:
+                main.__self__.parser().parse_args(arguments)  # refused before any work
                 status = processes.on_all_gpus(module, arguments)
                 if status == 2 and lenient:
-                    raise InputError("its reason stands in the lines before")
+                    raise InputError("its log says why")
                 if status:
                     sys.exit(status)
                 continue

@@ -25,7 +25,7 @@ COLOURS = {"pre-trained": "#999999", "interpolated": "#E69F00", "extrapolated": 
 LENGTHS = "Pre-trained: within L = 4k; others: within L′ = 8k, s = 2."
 CLOSER = (
     "Share of the positions whose angle falls into an interval of 1°. The closer a line follows "
-    f"the grey area, the less the strategy disturbs: that is better. {LENGTHS}"
+    f"the grey area, the less the strategy disturbs, which the paper aims at. {LENGTHS}"
 )
 
 # The per cent of positions in each interval, by COLOURS' names: [pairs, intervals].
@@ -117,7 +117,7 @@ def frequency(results: Results) -> Figure:
     style.note(
         figure,
         "A bar: share of the positions whose angle falls into the interval. As high as the grey "
-        f"one is best. {LENGTHS}",
+        f"one is what the paper aims at. {LENGTHS}",
     )
     return figure
 

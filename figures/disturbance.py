@@ -217,5 +217,5 @@ def _by_pair(results: Results, names: dict[str, str]) -> Figure:
         )
     axes.set_xlabel("pair index i (fast to slow)")
     style.one_legend(figure, rows[:, 0], 3)
-    style.note(figure, "A mark is a pair. Less is better; the axis is logarithmic.")
+    style.note(figure, "A mark is a pair. Less is what the paper aims at; the axis is logarithmic.")
     return figure

@@ -82,7 +82,7 @@ def passkey(results: Results) -> Figure:
         figure,
         f"More is better. Points between two lines are of the same length. A point: "
         f"{_prompts(rows, 'by_length')}, mean over seeds; its bar: the 95 % interval over depths "
-        "and seeds. "
+        "and seeds. The original is not fine-tuned in any panel. "
         "Depth: 0 is the start of the prompt, 1 its end; a blank cell was not asked.",
     )
     return figure

@@ -67,7 +67,10 @@ def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
     """
     with _as_scripts():
         script = import_module(_SCRIPTS["best"])
-        return script.best(model, texts, factor, tokenizer, methods, by)
+        table = script.best(model, texts, factor, tokenizer, methods, by)
+    _, arguments = table.attrs["command"].split("experiments.extend")
+    table.attrs["command"] = f"dprope extend{arguments}"
+    return table
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """results/all.csv: every score of every model as a line, to read with pandas."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def table(folder: Path) -> str:
     """CSV, a line for each score.
 
     `part` names the folder of records that stand apart from the model's others; `set` numbers what
-    an experiment was measured on, and how, the largest set of records without training first; `n`
+    an experiment was measured on, and how, the largest set of records without training first;
+    `training` numbers what fine-tunes on these read and how they were trained, see
+    :func:`analysis.comparison.comparisons`, and is 0 without training; `n`
     counts samples or books of each seed, an empty interval is none. `per_book` among the
     options is of a fine-tune that read so many sequences of each book.
     """
@@ -48,9 +51,10 @@ def table(folder: Path) -> str:
     return pd.DataFrame(lines).to_csv(index=False, float_format="%.6g")
 
 
-# A setting, how it was fine-tuned or None, the experiment, the number of its set, its scores by
-# metric, and their unit.
-Measured = tuple[Setting, dict | None, str, int, Scores, str]
+# A setting; how it was fine-tuned or None, and the number of that; the experiment, the number of
+# its set, its scores by metric, and their unit.
+Measured = tuple[Setting, tuple[dict | None, int], str, int, Scores, str]
+UNTRAINED = None, 0
 
 
 def _measured(measured: Results) -> Iterator[Measured]:
@@ -60,27 +64,29 @@ def _measured(measured: Results) -> Iterator[Measured]:
         for setting in disturbance.settings(measured, factor):
             if computed := disturbance.compute(measured.plain, setting):
                 scores = {"average": Score(computed.average)}
-                yield setting, None, "disturbance", 1, scores, "10⁻³ nat"
+                yield setting, UNTRAINED, "disturbance", 1, scores, "10⁻³ nat"
     for experiment, (of, unit) in SCORES.items():
-        seen: list[dict] = []
+        numbers: dict[str, int] = {}
+        trainings = {"": 0}
         sets = (comparisons(measured, experiment, trained) for trained in STATES)
         for rows in itertools.chain(*sets):
-            if rows.first.alike not in seen:
-                seen.append(rows.first.alike)
-            number = 1 + seen.index(rows.first.alike)
+            alike = json.dumps(rows.first.alike, sort_keys=True)
+            number = numbers.setdefault(alike, len(numbers) + 1)
+            training = trainings.setdefault(rows.training, len(trainings))
             for row in rows.rows:
-                yield row.setting, row.first.training, experiment, number, row.scores(of), unit
+                fine_tune = row.first.training, training
+                yield row.setting, fine_tune, experiment, number, row.scores(of), unit
     if learned:
         for group in sorted(learned.groups(measured), key=lambda each: each.setting.order):
-            yield group.setting, None, "learned", 1, learned.final_losses(group), _NATS
+            yield group.setting, UNTRAINED, "learned", 1, learned.final_losses(group), _NATS
     for record in measured.records("time_cost"):
         for setting, row, time in metrics.times(record):
             if not row["again"]:
-                yield setting, None, "time_cost", 1, {row["phase"]: time}, "of PI's time"
+                yield setting, UNTRAINED, "time_cost", 1, {row["phase"]: time}, "of PI's time"
 
 
 def _lines(measured: Results) -> Iterator[dict]:
-    for setting, training, experiment, number, scores, unit in _measured(measured):
+    for setting, (training, kind), experiment, number, scores, unit in _measured(measured):
         options = dict(setting.options)
         if training and "per_book" in training:
             options["per_book"] = training["per_book"]
@@ -95,6 +101,7 @@ def _lines(measured: Results) -> Iterator[dict]:
                     "options": " ".join(f"{name}={value}" for name, value in options.items()),
                     "factor": setting.factor,
                     "trained": training is not None,
+                    "training": kind,
                     "experiment": experiment,
                     "set": number,
                     "metric": metric,

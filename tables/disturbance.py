@@ -64,7 +64,7 @@ def _caption(results: Results, with_paper: bool) -> str:
         f"L = {results.geometry.context_length}, b = 360). “code” is KL(P_L ‖ P_L'), as the "
         "released code has it: in its float32 arithmetic (f32), and counted exactly (f64). "
         "“Eq. (7)” is KL(P_L' ‖ P_L) with ε = 10⁻⁸. Parentheses hold the number of interpolated "
-        "dimensions, if DPRoPE chooses them."
+        "dimensions of DPRoPE."
     )
     n_hats = [
         f"{results.n_hat[factor]} at {tokens(extended_length(results, factor))}"

@@ -64,6 +64,7 @@ tables = [
     for each in (model, "base")
 ]
 assert tables[0].loc["yarn", "loss_beyond"] == tables[1].loc["yarn", "loss_beyond"]
+assert all(each.attrs["command"].startswith("dprope extend --model base ") for each in tables)
 assert sys.modules["core"] is mine and "experiments" not in sys.modules
 """
 

@@ -177,7 +177,9 @@ def _geometry(reader: gguf.GGUFReader, source: str | os.PathLike) -> RopeGeometr
     ]
     if reasons:
         raise InputError(
-            f"{source} is scaled already ({reasons[0]}); start from the file made without scaling."
+            f"{source} is scaled already ({reasons[0]}); start from the file made without scaling "
+            "or, where its maker scaled the model, extend the checkpoint and serve that by another "
+            "engine."
         )
     base = _value(reader, f"{name}.rope.freq_base", 10000.0)
     if not all(isinstance(number, int | float) for number in (rotated, base, length)):

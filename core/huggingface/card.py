@@ -58,9 +58,9 @@ Plain `{loader}.from_pretrained(..., dtype="auto")` loads it; give the dtype the
 not by a cast afterwards. Give an engine the length: `vllm serve . --max-model-len {longer}`.
 Short prompts are answered differently, too: try some of your own before you serve it.
 {commands}
-An engine that does not know the RoPE type serves the model as if it were not extended, and gives no
-warning.{of_lists}
-To check one, run `dprope check URL --model DIR`: it compares its losses with those of
+An engine that does not know the RoPE type may serve the model as if it were not extended, and give
+no warning.{of_lists}
+To check one, run `dprope check URL --model DIR --texts FILE`: it compares its losses with those of
 transformers.
 """
 
@@ -242,7 +242,7 @@ def commands(source: str, before: PreTrainedConfig, config: PreTrainedConfig) ->
         )
     if config.model_type in (*_GGUF, *_DIVISORS):
         llama_cpp = _llama_cpp(before, config)
-    return f"# vLLM, from 0.11.1 on\n{vllm}\n# SGLang\n{sglang}\n# llama.cpp\n{llama_cpp}"
+    return f"# vLLM, from 0.12 on\n{vllm}\n# SGLang\n{sglang}\n# llama.cpp\n{llama_cpp}"
 
 
 def _changed(before: PreTrainedConfig, text: PreTrainedConfig) -> dict:
@@ -253,6 +253,11 @@ def _changed(before: PreTrainedConfig, text: PreTrainedConfig) -> dict:
     """
     changed = changes(before, text)
     changed.pop(EXTENSION, None)  # which no engine reads
+    pretrained = getattr(text, EXTENSION)["context_length"]
+    longer = text.max_position_embeddings
+    for key in schema.LENGTHS:  # as in an export, as engines take the least or the first
+        if pretrained <= (getattr(before, key, None) or 0) < longer:
+            changed[key] = longer
     parameters = dict(rope_parameters(text))
     for key in rope_parameters(before):
         if key in schema.SCALING:
@@ -276,7 +281,7 @@ def _llama_cpp(before: PreTrainedConfig, config: PreTrainedConfig) -> str:
                 "# Its flags cannot say this; convert the checkpoint without scaling, and extend "
                 "that file alike (dprope extend --model FILE.gguf … --output NEW.gguf)."
             )
-        return "# llama.cpp cannot serve this."
+        return "# llama.cpp is not known to serve this."
     line = (
         f"llama-server -m MODEL.gguf -c {longer} --rope-freq-base {parameters['rope_theta']} "
         f"--rope-scaling {'none' if kind == 'default' else kind} "

@@ -364,7 +364,11 @@ def _check_file(file: Path, source: Path) -> None:
     target = file.resolve()
     homes = [source.resolve()]
     if homes[0].parent.name == "snapshots":  # of the hub's cache, where they are links to blobs
-        homes.append(homes[0].parent.parent / "blobs")
+        repository = homes[0].parent.parent
+        homes.append(repository / "blobs")
+        shared = repository.parent / "blobs"  # which are links to what repositories share
+        if (shared / ".huggingface-shared-blobs").is_file():
+            homes.append(shared)
     if not any(target.is_relative_to(home) for home in homes):
         raise InputError(
             f"{file} is a link to {target}, outside the checkpoint; put the file itself there."

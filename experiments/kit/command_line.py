@@ -282,7 +282,9 @@ def add_records_arguments(to: argparse.ArgumentParser) -> None:
     """Add --results and --replace: where records are written, and whether they are replaced."""
     option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
     to.add_argument(
-        "--replace", action="store_true", help="measure again, and replace a record of that name"
+        "--replace",
+        action="store_true",
+        help="begin anew, and replace a record, or a checkpoint, of that name",
     )
 
 

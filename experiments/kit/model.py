@@ -242,6 +242,12 @@ class Model:
             return model_stops(GenerationConfig.from_model_config(self.config))
         return model_stops(GenerationConfig(eos_token_id=stated.get("eos_token_id")))
 
+    @functools.cached_property
+    def learned_from(self) -> list[dict]:
+        """The books that its fine-tunes read, each by "title" and "sha256"; InputError if its
+        training.json is not what experiments.finetune wrote."""
+        return [] if self.base else trained.books(trained.read(Path(self.name)) or {})
+
     def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
         """The model, in evaluation mode, on a GPU if there is one, see :func:`loading.load`;
         InputError if it cannot be loaded, or its configuration states no context length."""

@@ -214,10 +214,10 @@ def unread(command, learned: Iterable[Path] = ()) -> list[Book]:
     """
     books = chosen(command.arguments)
     known = hashes(books)
-    checkpoint = Path(command.model.name)
-    own = {} if command.model.base else {checkpoint: trained.read(checkpoint)}
-    for name, facts in (own | {path: _learned(path) for path in learned}).items():
-        for book in trained.books(facts or {}):
+    read = {command.model.name: command.model.learned_from}
+    read |= {str(path): trained.books(_learned(path) or {}) for path in learned}
+    for name, of_name in read.items():
+        for book in of_name:
             if book["sha256"] in known:
                 raise InputError(f"{name} was trained on {book['title']!r}; score another text.")
     return books

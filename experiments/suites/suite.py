@@ -94,7 +94,7 @@ class Suite:
         return [
             (method, {})
             for method in self.methods or ()
-            if not records.has(records.RESULTS, self.name, method)
+            if self.own_checkpoint or not records.has(records.RESULTS, self.name, method)
         ]
 
     def once(self, experiment: str, **options) -> Chain:

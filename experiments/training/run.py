@@ -47,7 +47,8 @@ def with_dtype(training: Training) -> Training:
 
 
 def fine_tune(command: Command, name: str, asked: dict, training: Training) -> None:
-    """Train, unless the checkpoint exists, and write its record; with --replace, train again.
+    """Train, unless the checkpoint exists, and write its record. With --replace, train again; the
+    checkpoint stays until the new one is there.
 
     Args:
         name: of the run, which its record and by default its checkpoint have.
@@ -59,18 +60,20 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
     budget.device_batch(training, processes.expected())
     run = settings_of_run(command, asked, training)
     folder = command.arguments.output or CHECKPOINTS / command.model.folder / name
-    output = Output(folder, run)
+    output = Output(folder, run, command.arguments.replace)
     file = records.path(command.results, command.model.folder, command.name, name)
     is_recorded = records.is_done(file, run, command.arguments.replace)
     command.check_model()
-    if output.is_done and not command.arguments.replace:
+    before = command.model.learned_from  # refuses a training.json that no fine-tune wrote
+    if output.is_done:
         print(f"done already: {output.path}")
     else:
+        is_recorded = False
         files.check_writable(output.path.parent)
         loading.check_trainable(command.model.source, command.model.config)
         processes.start(records.program(command.name))
         try:
-            train(command, output, training)
+            train(command, output, training, before)
         except BaseException as error:
             error.add_note(f"last checkpoint: {state.last(output.unfinished) or 'none'}")
             raise
@@ -142,16 +145,18 @@ def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
     return json.loads(json.dumps(facts, default=str))
 
 
-def train(command: Command, output: Output, training: Training) -> None:
-    """Train from the last checkpoint, or from the start, to the end; every process calls this."""
+def train(command: Command, output: Output, training: Training, before: list[dict]) -> None:
+    """Train from the last checkpoint, or from the start, to the end; every process calls this.
+
+    Args:
+        before: the books that earlier fine-tunes of the model read.
+    """
     settings = output.settings
     steps = settings["steps"]
     seed = settings["seed"]
     arguments = trainers.training_arguments(training, steps, seed, output.unfinished)
     with output.held():
-        if command.arguments.replace:
-            output.remove()
-        elif output.is_done:  # another command finished it meanwhile
+        if output.is_done:  # another command finished it meanwhile
             return
         cache = command.results.resolve().parent / "runs" / "data"
         wanted = training_text.Wanted(
@@ -185,8 +190,7 @@ def train(command: Command, output: Output, training: Training) -> None:
             "data_facts": data.facts | {"order": data.order()},
             "ran_on": trainer.ran_on(),
         }
-        # of a checkpoint that was fine-tuned already, the books that it read then
-        if before := trained.books(trained.read(Path(command.model.name)) or {}):
+        if before:
             facts["before"] = before
         tokenizer = loading.stock_tokenizer(command.model.source)
         with trainer.whole_model():

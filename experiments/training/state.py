@@ -36,6 +36,7 @@ from records import trained
 MANIFEST = "manifest.json"
 NAME = "checkpoint-"  # and the number of steps, as transformers has it
 _FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
+_REPLACES = "replaces"  # there: a file that says that this run began with --replace
 _PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
 
 _Hashes = dict[str, Text]
@@ -140,17 +141,19 @@ class Output:
     Args:
         path: the finished directory.
         settings: everything that decides the result, as JSON values.
+        replace: train again, whatever run there is.
     """
 
-    def __init__(self, path: Path, settings: dict) -> None:
+    def __init__(self, path: Path, settings: dict, replace: bool = False) -> None:
         self.settings = settings
+        self._replace = replace
         self.path = Path(os.path.abspath(path))  # so that even "." has a name
         self.unfinished = Path(f"{self.path}.unfinished")
 
     @property
     def is_done(self) -> bool:
-        """Whether the finished directory exists; InputError if it holds another run or something
-        else."""
+        """Whether the finished directory exists, and is not to be replaced; InputError if it holds
+        another run or something else."""
         if not os.path.lexists(self.path):
             return False
         facts = trained.read(self.path)
@@ -159,6 +162,8 @@ class Output:
                 f"{self.path} exists and holds no training run; give another --output, or remove "
                 f"it."
             )
+        if self._replace:
+            return False
         if facts["identity"] != records.identity(**self.settings):
             # the wanted run may lack what the present one states
             differing = records.difference(facts["run"], self.settings) or "another identity"
@@ -166,14 +171,6 @@ class Output:
                 f"{self.path} is a run with {differing}; give another --output, or remove it."
             )
         return True
-
-    def remove(self) -> None:
-        """Remove the finished directory, which :attr:`is_done` has looked at, and the unfinished
-        one. Every process calls this."""
-        with processes.one_of_all(processes.is_first()) as here:
-            if here:
-                files.remove(self.path)
-                files.remove(self.unfinished)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -212,7 +209,12 @@ class Output:
         )
 
         with processes.one_of_all(processes.is_first()) as here:
-            if here:  # what a kill left of a checkpoint goes
+            if here:
+                if self._replace and not (self.unfinished / _REPLACES).exists():
+                    files.remove(self.unfinished)  # of a run that replaces none
+                    self.unfinished.mkdir(parents=True)
+                    (self.unfinished / _REPLACES).touch()
+                # what a kill left of a checkpoint goes
                 remove_but(whole(self.unfinished, stated), self.unfinished)
         return stated
 
@@ -245,5 +247,8 @@ class Output:
         }
         stated["content"] = records.content_hash(stated)
         files.write_json(finished / trained.FILE, stated)
+        if self._replace:
+            files.remove(self.path)
+            (self.unfinished / _REPLACES).unlink()
         finished.rename(self.path)
         remove_but(None, self.unfinished)

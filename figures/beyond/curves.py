@@ -46,7 +46,13 @@ def state(rows: Comparison) -> str:
     their rounds apart."""
     row = rows.rows[0]
     per_book = row.fine_tune.get("per_book")
-    return row.state + (f" ({counted(per_book, 'sequence')} a book)" if per_book else "")
+    return row.state + (f", {counted(per_book, 'sequence')} of each book" if per_book else "")
+
+
+def ticks(length: float) -> np.ndarray:
+    """Of an axis of positions in 1,024 tokens: a power of two apart, so that L is one."""
+    step = 2 ** max(round(np.log2(length / 4)), -3)
+    return np.arange(0, length + step / 2, step)
 
 
 def axis_end(means: Iterable[float]) -> float:

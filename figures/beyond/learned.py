@@ -74,7 +74,8 @@ def learned(results: Results) -> Figure:
     style.one_legend(figure, panels[0], 4)
     style.note(
         figure,
-        "A mark: a pair, from fast (left) to slow; both axes are logarithmic. Bands: the range "
+        "A mark: a pair, from fast (left) to slow; both axes are logarithmic. What lies within "
+        "10 % of a line is left out, and divisors above 16·s. Bands: the range "
         "over seeds, where there are several. Filled squares: pairs that are divided by s.",
     )
     return figure

@@ -25,7 +25,7 @@ def loss_by_position(results: Results) -> Figure:
     Beyond the paper. At most seven methods, the same in all panels: DPRoPE, a user's own, and those
     of least loss beyond L in the first panel. The table of losses by position has all of them.
 
-    A panel for each state, each round of fine-tunes and each scaling factor: of the comparable sets
+    A panel for each state, each kind of fine-tunes and each scaling factor: of the comparable sets
     of records that have the baseline and the most methods that are drawn, that on the most texts;
     and each set that has a method of a user's own.
 
@@ -58,14 +58,15 @@ def loss_by_position(results: Results) -> Figure:
 
 
 def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
-    """The kinds of settings that are drawn, at most MOST: the paper's method, the baseline, a
-    user's own, then those of the least loss beyond L in the first set, then in the others."""
+    """The kinds of settings that are drawn, at most MOST: the paper's method, the baseline, the
+    model that is not extended, a user's own, then those of the least loss beyond L in the first
+    set, then in the others."""
     users = own_methods(results)
     listed = [_methods(results, rows) for rows in shown]
     by_loss = [
         row for rows in listed for row in sorted(rows, key=lambda row: losses.level(row).mean)
     ]
-    first = [(rope.BASELINE, False), PAPERS, (rope.PROPOSED, False)]
+    first = [(rope.BASELINE, False), PAPERS, (rope.PROPOSED, False), (rope.ORIGINAL, False)]
     first += [(name, False) for name in users]
     there = {_kind(row.setting) for rows in listed for row in rows}
     kinds = [kind for kind in first if kind in there] + [_kind(row.setting) for row in by_loss]
@@ -73,8 +74,8 @@ def chosen(results: Results, shown: list[Comparison]) -> list[Kind]:
 
 
 def _shown(results: Results) -> list[Comparison]:
-    """Of each factor, state and round the set of the most methods, of several that on the most
-    texts; and those of a user's own methods."""
+    """Of each factor and state, and of each kind of fine-tunes, the set of the most methods, of
+    several that on the most texts; and those of a user's own methods."""
     users = own_methods(results)
     sets = [
         rows
@@ -84,7 +85,7 @@ def _shown(results: Results) -> list[Comparison]:
     most: dict[tuple, Comparison] = {}
     for rows in sorted(sets, key=lambda rows: (_drawn(results, rows), _texts(rows))):
         row = rows.rows[0]
-        most[row.setting.factor, row.trained, row.fine_tune.get("per_book")] = rows
+        most[row.setting.factor, rows.training] = rows
     return [
         rows
         for rows in sets
@@ -143,8 +144,7 @@ def _panel(axes: Axes, rows: list[Row], baseline: Row, drawn: dict, context_leng
     length = position[-1] + position[0]
     style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("position (1024 tokens)")
-    step = 2 ** max(round(np.log2(length / 4)), -3)
-    axes.set_xticks(np.arange(0, length + step / 2, step))
+    axes.set_xticks(curves.ticks(length))
     axes.set_xlim(0, length)
     curves.name_curves(axes, ends)
 

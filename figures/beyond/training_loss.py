@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.special import stdtrit
 
 from analysis.beyond import training
 from analysis.beyond.training import Gap
 from analysis.comparison import in_comparison, own_methods
 from analysis.results import Results
-from analysis.scores import number
+from analysis.scores import counted, number
 from analysis.settings import BASELINE, seed_count
 from core.setting import Setting, tokens
 from figures.beyond import curves
@@ -53,7 +54,8 @@ def training_loss(results: Results) -> Figure:
     style.note(
         figure,
         f"Above zero: more loss than {BASELINE}, which is worse. Thin line: a seed. Thick line: "
-        "mean over seeds in each quarter of the steps. Bar: two standard errors over steps.",
+        "mean over seeds in each quarter of the steps. Bar: Student's 95 % interval over steps."
+        "",
     )
     return figure
 
@@ -78,7 +80,11 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
         axes.plot(steps, runs[setting].T, **line | {"linewidth": 0.4, "alpha": 0.6})
         quarters = training.quarters(runs[setting].mean(axis=0))
         middles = [part.mean() for part in np.array_split(steps, training.QUARTERS)]
-        bars = [2 * quarter.error for quarter in quarters]
+        sizes = [len(part) for part in np.array_split(steps, training.QUARTERS)]
+        bars = [
+            quarter.error * stdtrit(size - 1, 0.975)
+            for quarter, size in zip(quarters, sizes, strict=True)
+        ]
         axes.errorbar(middles, [quarter.mean for quarter in quarters], bars, capsize=2, **line)
         ends[setting.name] = steps[-1], quarters[-1].mean, line["color"]
     axes.axhline(0, color="black", linewidth=0.4)
@@ -86,7 +92,7 @@ def _draw(axes: Axes, by_setting: dict[Setting, list[Gap]]) -> None:
     most = max(map(len, runs.values()))
     read = f"{len(first.by_step)} steps of {first.batch} × {tokens(first.length)} tokens"
     seeds = f"up to {seed_count(most)}" if most > 1 else seed_count(most)
-    of_book = f"{first.per_book} of each book, " if first.per_book else ""
+    of_book = f"{counted(first.per_book, 'sequence')} of each book, " if first.per_book else ""
     axes.set_title(f"s = {first.setting.factor:g}, {read},\n{of_book}{seeds}")
     curves.off_scale(axes, [f"{setting.name} {_course(runs[setting])}" for setting in far])
     axes.set_xlabel("step")

@@ -72,11 +72,13 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
 
 
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> dict[str, Comparison]:
-    """By round the most fine-tuned settings on the texts of the untrained ones."""
+    """The fine-tuned settings on the texts of the untrained ones, by how they were trained."""
     rounds: dict[str, Comparison] = {}
     for rows in comparisons(results, "loss_by_position", True, factor):
-        if rows.first.alike == untrained.first.alike:
-            rounds.setdefault(curves.state(rows), rows)
+        if rows.first.alike == untrained.first.alike and rows.find(rope.BASELINE, {}):
+            name = curves.state(rows)
+            others = sum(other.startswith(name) for other in rounds)
+            rounds[f"{name} ({others + 1})" if others else name] = rows
     return dict(sorted(rounds.items()))
 
 
@@ -121,6 +123,8 @@ def _figure(
         axes.set_title(title, loc="center")
         axes.set_xlabel(f"loss minus {BASELINE}'s (nats per token)")
         axes.axvline(0, color="black", linewidth=0.6)
+        for line in range(len(names) - 1):
+            axes.axhline(line + 0.5, color="#dddddd", linewidth=0.6)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter("{x:g}")
         for index, (state, marker) in enumerate(marks.items()):

@@ -2,7 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -27,6 +27,14 @@ _DASHES = ("-", (0, (2, 2)), (0, (9, 2, 3, 2)), (0, (1, 3)), (0, (12, 2, 2, 2, 2
 AS_IT_IS = ("#000000", "-")  # a checkpoint that no method here extended
 
 
+def _free_styles() -> Iterator[rope.Style]:
+    """Each pair of a colour and a dash; of two neighbours both differ, so that they are told apart
+    in grey, too."""
+    for shift in itertools.cycle(range(len(_DASHES))):
+        for number, colour in enumerate(_COLOURS):
+            yield colour, _DASHES[(number + shift) % len(_DASHES)]
+
+
 def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     """(colour, line style) of each setting of a figure.
 
@@ -35,7 +43,7 @@ def styles(settings: Iterable[Setting]) -> dict[Setting, rope.Style]:
     once; n̂, which differs between factors, by its rank. What a registration leaves out takes the
     next free pair of a dash and a colour.
     """
-    free = itertools.cycle((colour, dash) for dash in _DASHES for colour in _COLOURS)
+    free = _free_styles()
     chosen = {
         (method.name, place): look
         for method in rope.METHODS.values()
@@ -107,7 +115,6 @@ def mark_length(axes: Axes, position: float, name: str = "L") -> None:
         textcoords="offset points",
         va="top",
         fontsize=7,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )
 
 

@@ -249,7 +249,7 @@ def smollm2(view: View) -> Assumptions:
     )
     yield "Against LongRoPE2's rule it is not decided", on_some(of.to_learned(view, RULE, 2))
     yield (
-        "Those learned from no scaling have more loss than these",
+        "Those learned from no scaling have more loss than those",
         on_each(of.to_learned(view, "learned, from no scaling", 2)),
     )
     context = view.results.context_length
@@ -291,7 +291,7 @@ def _fine_tuned(view: View) -> Assumptions:
     repair = lost > -of.first_round(view).change(of.sample(view), ZERO, WITHIN).mean / 2
     yield "that it gained there more than half is repair", repair
     yield "No book was trained on and scored", _apart(of.first_round(view), view)
-    yield "share no author with a book that is scored", _apart(of.second_round(view), view)
+    yield "None of them is scored or holds keys", _apart(of.second_round(view), view)
     by_step = of.training_gaps(view, PAPERS, 1)[0]
     order = of.trained_on(view, RIVAL)["order"]
     slope = training.slope(by_step, order, first=16)

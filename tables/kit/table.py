@@ -150,12 +150,15 @@ def _cell(scores: Mapping[str, Score | None], metric: str, digits: int, best: fl
 def score_cell(
     score: Score | None, digits: int, sign: bool = False, best: float | None = None
 ) -> Cell:
-    """A score with its interval, or with the value of each of few texts; bold if it is the best."""
+    """A score with its interval, or with the value of each of few texts; bold if it is the best, or
+    prints as the best does."""
     if score is None:
         return Cell(NONE)
+    value = number(score.mean, digits, sign)
+    is_best = best is not None and value == number(best, digits, sign)
     each = by_text(score, digits, sign)
     small = " ".join(filter(None, [interval(score, digits), f"({each})" if each else ""]))
-    return Cell(number(score.mean, digits, sign), small, bold=score.mean == best)
+    return Cell(value, small, bold=is_best)
 
 
 def sentence_case(name: str) -> str:

@@ -62,7 +62,8 @@ def test_fine_tunes_that_were_trained_otherwise_are_not_compared(recorder, other
 def test_an_option_of_a_users_own_method_is_no_ablation(recorder, monkeypatch):
     mine = replace(rope.METHODS["ntk"], name="mine", title="Mine")
     monkeypatch.setitem(rope.METHODS, "mine", mine)
-    for method, there in (("mine", True), ("yarn", False)):
+    for method, there in (("mine", True), ("yarn", False), ("dprope-covered", False)):
+        recorder.add("ruler", method, options={"attention_factor": 1.2})
         setting = Setting.make(method, {"attention_factor": 1.2}, 2)
         assert in_comparison(recorder.results(), setting) == there
 

@@ -17,6 +17,8 @@ def test_what_is_not_comparable_is_of_another_set(tmp_path):
         for method in methods:
             record = on_texts({8192: {"A": 1.0}}, tokens=tokens, comparable=["data", "tokens"])
             recorder.add("perplexity", method, **record, seed=seed)
+    whole = on_texts({8192: {"A": 1.0}}, tokens=None, comparable=["data", "tokens"])
+    recorder.add("perplexity", "pi", **whole, seed=0, training={"per_book": 1})
     lines = pd.read_csv(io.StringIO(all_results.table(recorder.results().folder)))
-    expected = [["pi", False, 1], ["yarn", False, 1], ["pi", False, 2], ["pi", True, 2]]
-    assert lines[["method", "trained", "set"]].to_numpy().tolist() == expected
+    expected = [["pi", 0, 1], ["yarn", 0, 1], ["pi", 0, 2], ["pi", 1, 2], ["pi", 2, 2]]
+    assert lines[["method", "training", "set"]].to_numpy().tolist() == expected

@@ -97,7 +97,7 @@ def loaded(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) ->
     embeddings = getattr(copied.config.get_text_config(decoder=True), "vocab_size", None)
     tokenizer = special_tokens.prepared(copy.deepcopy(tokenizer), embeddings)
     geometry = embedding.rope_geometry(copied)
-    name = model.name_or_path or "MODEL"
+    name = model.name_or_path.removesuffix(extend.IN_MEMORY) or "MODEL"
     return Subject(name, copied.config, geometry, tokenizer, lambda: copied)
 
 

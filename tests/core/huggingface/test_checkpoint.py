@@ -116,14 +116,22 @@ def test_lengths_and_the_tokenizers_class_are_what_readers_need(source):
     assert loaded("some text").input_ids == byte_tokenizer()("some text").input_ids
 
 
-def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path):
-    snapshot = tmp_path / "hub/snapshots/1"
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_hubs_symbolic_links_are_copied_as_files(source, tmp_path, shared):
+    """Also those of a cache whose repositories share their files."""
+    snapshot = tmp_path / "hub/models--a--b/snapshots/1"
     snapshot.mkdir(parents=True)
-    source = source.rename(tmp_path / "hub/blobs")
-    for file in source.iterdir():
+    blobs = tmp_path / "hub/models--a--b/blobs"
+    source = source.rename(tmp_path / "hub/blobs" if shared else blobs)
+    if shared:
+        (source / ".huggingface-shared-blobs").write_text("1")
+        blobs.mkdir()
+    for file in source.glob("[!.]*"):
+        if shared:
+            (blobs / file.name).symlink_to(Path("../../blobs") / file.name)
         (snapshot / file.name).symlink_to(Path("../../blobs") / file.name)
     extended = extend_checkpoint(snapshot, tmp_path / "extended", rope.PROPOSED, 2)
-    assert not any((extended / file.name).is_symlink() for file in source.iterdir())
+    assert not any((extended / file.name).is_symlink() for file in source.glob("[!.]*"))
     assert all((extended / name).read_bytes() == (source / name).read_bytes() for name in SHARDS)
 
 

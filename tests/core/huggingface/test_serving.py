@@ -94,6 +94,7 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
 METHODS = (TIME_REFERENCE, "yarn", PROPOSED, "dprope-covered", ORIGINAL)
 STARTS = {
     "plain": ({}, None, (*METHODS, "ntk", "llama3")),
+    "another key of its length": ({"max_sequence_length": L}, None, (TIME_REFERENCE,)),
     "scaled by its maker": ({"rope_parameters": YARN | {"rope_theta": 1e4}}, None, METHODS),
     "extended by longrope and an attention factor": (
         {},
@@ -127,6 +128,7 @@ def test_files_served_so_are_the_extended_model_whatever_they_hold(tmp_path, sta
     for flag, apply in APPLY:
         apply(config := AutoConfig.from_pretrained(source), json.loads((vllm | sglang)[flag]))
         assert config.max_position_embeddings == 2 * L
+        assert getattr(config, "max_sequence_length", 2 * L) == 2 * L
         loaded = type(model).from_pretrained(source, config=config)
         assert torch.equal(logits(loaded), expected)
         if config.rope_parameters["rope_type"] == "longrope":

@@ -105,6 +105,7 @@ def test_it_leaves_a_checkpoint_and_a_record_and_nothing_is_done_twice(
     assert status == 0 and "done already" not in out
     assert (folder / "model.safetensors").stat().st_mtime_ns > before
     assert facts(folder)["losses"] == training["losses"]
+    assert not (tmp_path / "out.unfinished").exists()
     other = ["--model", sure, "--method", "dprope", "--seed", 5, "--steps", 2]
     assert "options n_hat 6, not none" in stopped(*other)
 
@@ -179,6 +180,22 @@ def test_stopped_or_killed_anywhere_it_ends_with_the_same_losses_and_weights(
     assert facts(tmp_path / "out")["losses"] == facts(tmp_path / "whole")["losses"]
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "out")]
     assert weights[0] == weights[1]
+
+
+def test_a_checkpoint_stays_until_the_one_that_replaces_it_is_there(finetuned, command, tmp_path):
+    """Of another run, too; and the same command goes on with what was stopped."""
+    assert finetuned("--steps", 1)[0] == 0
+    anew = command("--steps", 3, "--replace")
+    terminated = wait(fork(lambda: signalled("training_step", 3, signal.SIGTERM, anew)))
+    assert terminated == 128 + signal.SIGTERM
+    assert len(facts(tmp_path / "out")["losses"]) == 1
+    resumed = (tmp_path / "out.unfinished/checkpoint-2").stat().st_mtime_ns
+    stopped = wait(fork(lambda: signalled("training_step", 4, signal.SIGTERM, anew)))
+    assert stopped == 0  # a single step was left, of two micro-batches
+    assert len(facts(tmp_path / "out")["losses"]) == 3 and resumed
+    assert not (tmp_path / "out.unfinished").exists()
+    file = tmp_path / "results/toy/finetune/pi_s=2_seed=0.json"
+    assert read(file)["identity"] == facts(tmp_path / "out")["identity"]
 
 
 def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(

@@ -86,7 +86,7 @@ def test_each_round_of_fine_tunes_has_marks_of_its_own(recorder):
     assert marks["LongRoPE2's rule"] == [0.03]  # which was not measured without training
     (legend,) = figure.legends
     shown = [text.get_text() for text in legend.get_texts()]
-    assert shown[2:] == ["untrained", "fine-tuned", "fine-tuned (1 sequence a book)"]
+    assert shown[2:] == ["untrained", "fine-tuned", "fine-tuned, 1 sequence of each book"]
 
 
 def test_a_method_that_is_called_after_the_papers_does_not_look_like_it(recorder, monkeypatch):
