@@ -126,25 +126,6 @@ def test_imports_flow_one_way(folder):
             assert top not in ALLOWED.keys() - ALLOWED[folder], f"{file.name} imports {name}"
 
 
-@pytest.mark.parametrize(
-    "file", [*(ROOT / "experiments").rglob("*.py")], ids=lambda file: file.name
-)
-def test_what_is_imported_later_is_what_readers_of_code_see(file):
-    """A file with `later` states the same imports under `if TYPE_CHECKING`."""
-    seen = {}
-    for node in ast.parse(file.read_text()).body:
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            assert "later(" not in ast.unparse(node)
-            continue
-        for each in node.body:
-            parent = f"{each.module}." if isinstance(each, ast.ImportFrom) else ""
-            seen |= {name.asname or name.name: parent + name.name for name in each.names}
-        for each in node.orelse:
-            named = [ast.unparse(name) for name in getattr(each.targets[0], "elts", each.targets)]
-            dotted = [ast.literal_eval(argument) for argument in each.value.args]
-            assert [seen[name] for name in named] == dotted
-
-
 @pytest.mark.parametrize("folder", [*ALLOWED, "tests"])
 def test_the_papers_part_imports_nothing_beyond_it(folder):
     """So that every folder beyond/ can be removed; core/discovery.py lists what lies there."""

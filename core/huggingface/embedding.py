@@ -99,7 +99,7 @@ def _check_windows(config: PreTrainedConfig, length: int) -> None:
     beyond pre-training."""
     _, layers = get_layer_types_and_kwargs(config)
     windows = [layer.get("sliding_window") for layer in layers]
-    if all(window and window <= length for window in windows):
+    if windows and all(window and window <= length for window in windows):
         raise InputError(
             f"each layer sees a window of {max(windows):,} tokens at most, so no rotated pair gets "
             "beyond pre-training; leave the RoPE as it is and raise max_position_embeddings in "

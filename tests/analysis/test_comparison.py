@@ -121,10 +121,6 @@ def test_a_title_that_names_another_method_in_tables_is_refused():
     assert "mine" not in rope.METHODS
 
 
-def test_every_registered_method_has_a_name_of_its_own():
-    assert len({Setting(method, (), 2.0).name for method in rope.METHODS}) == len(rope.METHODS)
-
-
 def test_two_attention_factors_have_two_names():
     for value, name in ((1.07, "× 1.07"), (1.0693, "× 1.0693"), (1.0, "× 1.00")):
         assert Setting("yarn", (("attention_factor", value),), 2).name.endswith(name)

@@ -64,20 +64,6 @@ def test_perplexities_are_averaged_in_nats(seeds):
     assert found.texts == pytest.approx(np.exp(losses.mean(axis=0)))
 
 
-def test_seeds_and_texts_together_cover_the_mean_of_all_seeds_and_texts():
-    """Drawn anew from normal seeds, texts, and what a seed does to a text."""
-    covered = []
-    for _ in range(200):
-        values = RNG.normal(0, 0.5, (3, 1)) + RNG.normal(0, 1, (1, 8)) + RNG.normal(0, 0.3, (3, 8))
-        found = over_texts(values)
-        covered.append(found.low < 0 < found.high)
-        assert found.high - found.low > 2 * stats.norm.isf(0.025) * stats.sem(values.mean(axis=0))
-    assert 0.93 < np.mean(covered) <= 0.995
-    # Without a spread over seeds, it is Student's over texts.
-    losses = RNG.normal(3, 0.4, 8)
-    assert over_texts([losses] * 3).low == pytest.approx(over_texts([losses]).low)
-
-
 def test_what_resampling_cannot_change_has_no_interval():
     alone = Score.of({"mean": 39.3, "low": 39.3, "high": 39.3, "n": 1})
     assert (alone.low, alone.high, alone.n) == (None, None, 1) and alone.holds_zero

@@ -1,7 +1,6 @@
 """Exact counting against a brute force in 400-bit arithmetic, position by position."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import floor, mp, mpf, pi
 
-from core.angles import angle_counts, angle_distribution
-from core.disturbance import strategy_disturbance
+from core.angles import angle_counts
 
 
 def brute_force(theta: float, length: int, intervals: int) -> list[int]:
@@ -51,12 +49,3 @@ def test_long_contexts_add_up_contain_their_halves_and_spread_evenly(length):
     assert (even <= counts).all()
     # Equidistribution: an irrational rotation's star discrepancy at this length is far below 1e-4.
     assert np.abs(counts[0] / length - 1 / 360).max() < 1e-6
-
-
-@pytest.mark.parametrize("whole", [float, Fraction, np.int64, np.float32])
-def test_a_whole_length_of_any_type_is_that_length(whole):
-    expected = np.array([brute_force(0.3, 64, 360)]) / 64
-    frequencies = angle_distribution([0.3], whole(64))
-    assert frequencies.dtype == np.float64 and np.array_equal(frequencies, expected)
-    moved = strategy_disturbance([0.3], whole(64), 2.0)
-    np.testing.assert_array_equal(moved, strategy_disturbance([0.3], 64, 2.0))

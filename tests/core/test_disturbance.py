@@ -17,28 +17,24 @@ from core.disturbance import (
     select_interpolated,
     strategy_disturbance,
 )
-from tests.core.geometries import LLAMA2, SMOLLM2
+from tests.core.geometries import LLAMA2
 
-positive_rows = arrays(np.float64, (3, 8), elements=st.floats(0.01, 1)).map(
-    lambda x: x / x.sum(axis=1, keepdims=True)
+rows_with_zeros = (
+    arrays(np.float64, (3, 8), elements=st.floats(0.01, 1) | st.just(0.0), fill=st.nothing())
+    .filter(lambda x: x.any(axis=1).all())
+    .map(lambda x: x / x.sum(axis=1, keepdims=True))
 )
 # whole tenths, of which some are equal
 margins = arrays(np.int64, 12, elements=st.integers(-10, 10)).map(lambda x: x / 10)
 
 
 @settings(max_examples=20)
-@given(positive_rows, positive_rows)
-def test_agrees_with_scipy_where_nothing_is_zero(extended, pretrained):
+@given(rows_with_zeros, rows_with_zeros)
+def test_agrees_with_scipy(extended, pretrained):
     released = disturbance(extended, pretrained, "released", epsilon=0)
     equation = disturbance(extended, pretrained, "equation", epsilon=0)
     assert released == pytest.approx(entropy(pretrained, extended, axis=1), abs=1e-12)
     assert equation == pytest.approx(entropy(extended, pretrained, axis=1), abs=1e-12)
-
-
-def test_what_never_occurs_adds_nothing_without_an_epsilon():
-    both = np.array([[0.5, 0.5, 0.0]]), np.array([[1.0, 0.0, 0.0]])
-    assert disturbance(*both, "equation", 0) == [np.inf]
-    assert disturbance(*both[::-1], "equation", 0) == pytest.approx([np.log(2)])
 
 
 def test_hand_worked_case():
@@ -92,25 +88,3 @@ def test_histogram_is_that_of_a_loop_over_tensors():
     ours = angle_distribution_float32(inv_freq_float32(LLAMA2)[list(pairs)], length)
     assert np.array_equal(ours, (expected / length).numpy())
     assert ours.min() == COUNT_OFFSET / np.float32(length)
-
-
-def by_released_code(geometry, divisor, factor):
-    """D of each pair whose frequencies are divided, at factor·L."""
-    inv_freq = inv_freq_float32(geometry)
-    before = angle_distribution_float32(inv_freq, geometry.context_length)
-    after = angle_distribution_float32(
-        inv_freq / np.float32(divisor), factor * geometry.context_length
-    )
-    return disturbance(after, before, "released", epsilon=0)
-
-
-@pytest.mark.parametrize(
-    "geometry, factor, n_hat",
-    [(LLAMA2, 2, 94), (LLAMA2, 4, 84), (SMOLLM2, 2, 48), (SMOLLM2, 4, 48)],
-)
-def test_the_selection_is_the_same_on_every_processor(geometry, factor, n_hat):
-    """At t = 0 one unit in the last place of a frequency turns a pair: as it did between two kinds
-    of processor."""
-    interpolation = by_released_code(geometry, factor, factor)
-    extrapolation = by_released_code(geometry, 1, factor)
-    assert 2 * select_interpolated(interpolation, extrapolation).sum() == n_hat

@@ -10,7 +10,6 @@ import pytest
 
 from analysis import drawing
 from core import rope
-from core.setting import Setting
 from experiments.kit import command_line
 from records import ROOT
 
@@ -92,20 +91,9 @@ def test_a_path_that_a_shell_leaves_as_it_is_begins_at_home(tmp_path, monkeypatc
     assert command_line.directory("~/x") == command_line.path("~/x") == tmp_path / "x"
 
 
-@pytest.mark.parametrize(
-    "words, options, name",
-    [
-        ("dprope", {}, "DPRoPE (t = 0)"),
-        ("dprope --threshold 0 --intervals 360", {}, "DPRoPE (t = 0)"),
-        ("dprope --n-hat 40", {"n_hat": 40}, "DPRoPE (n̂ = 40)"),
-        ("dprope --threshold 0.1", {"threshold": 0.1}, "DPRoPE (t = 0.1)"),
-        ("yarn", {}, "YaRN"),
-    ],
-)
-def test_a_setting_has_one_name(words, options, name):
-    """An option that states its default changes neither the run nor what it is called."""
+def test_an_option_that_states_its_default_is_none():
+    """So a fine-tune has the same name with it and without."""
     parser = command_line.parser("")
     command_line.add_method_arguments(parser, several="all")
-    (setting,) = command_line.chosen_methods(parser.parse_args(["--method", *words.split()]))
-    assert setting == (words.split()[0], options)
-    assert Setting.make(*setting).name == name
+    line = ["--method", "dprope", "--threshold", "0", "--intervals", "360"]
+    assert command_line.chosen_methods(parser.parse_args(line)) == [("dprope", {})]

@@ -177,8 +177,11 @@ def test_the_projects_records_are_those_of_the_suite(monkeypatch, command, name,
 def test_a_fine_tune_is_the_same_run_in_whichever_folder_it_lies_and_its_records_are_apart(
     done, refusal, model, tmp_path, results, monkeypatch
 ):
-    fine_tuned(model, scale="tiny")
+    training = fine_tuned(model, scale="tiny")
     done(PASSKEY, "--model", model, "--results", results)
+    run = record(results)["run"]
+    assert (run["method"], run["factor"], run["training"]["seed"]) == ("yarn", 4.0, 3)
+    assert run["training"]["identity"] == training["identity"]
     moved = model.rename(tmp_path / "elsewhere")
     line = [PASSKEY, "--model", moved, "--results", results]
     assert "done already" in done(*line)
@@ -342,7 +345,3 @@ def test_an_export_is_a_row_by_its_methods_name(done, refusal, model, tmp_path):
     assert (name, of_silent["run"]["method"]) == ("as-it-is", None)
     assert extended["scores"] == of_export["scores"] == of_silent["scores"]
     assert of_export["base"] == of_silent["base"]
-    for wrong in ({"factor": "x"}, {"options": {"n_hat": 3}}):
-        torn = export(f"torn {[*wrong]}", **wrong)
-        said = refusal(PASSKEY, "--model", torn, "--results", tmp_path / "results")
-        assert "rope_extension" in said

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import records
-from core.extend import export, extend
 from experiments.kit.experiment import MINIATURE, Experiment
 from tests import processes
 from tests.experiments.written import journal, journal_files, record, record_file
-from tests.models import byte_tokenizer, checkpoint, fine_tuned, random_model
+from tests.models import checkpoint
 
 COMMAND = "passkey --method pi --lengths 512 --depths 3 --keys 4"
 
@@ -122,17 +121,6 @@ def test_two_processes_score_as_one(model, whole, results):
     for key in ("scores", "identity"):
         assert record(results)[key] == whole[key]
     assert [len(file.read_text().splitlines()) for file in journal_files(results)] == [6, 6]
-
-
-def test_a_fine_tuned_checkpoint_is_recorded_under_its_method(tmp_path, results, done):
-    extended = extend(random_model(max_position_embeddings=512), "yarn", 4)
-    model = export(extended, tmp_path / "yarn", byte_tokenizer())
-    training = fine_tuned(model)
-    done("passkey --depths 1 --keys 1 --lengths 1024", "--model", model, "--results", results)
-    run = record(results)["run"]
-    assert (run["method"], run["factor"]) == ("yarn", 4.0)
-    assert run["training"]["identity"] == training["identity"]
-    assert run["training"]["seed"] == 3
 
 
 def test_samples_imitate_a_benchmark_by_what_their_own_folder_says(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from scipy import stats
 
 from core.errors import InputError
 from experiments import passkey
@@ -31,6 +32,17 @@ def test_the_prompt_is_the_papers_and_as_long_as_asked(length, depth):
     assert len(before) // len(filler) == round(depth * fillers)
     assert sample["tokens"] == len(sample["prompt"])  # one token a byte
     assert length - len(filler) < sample["tokens"] + passkey.MAX_NEW_TOKENS <= length
+
+
+def test_a_length_counts_each_depth_once():
+    """Wilson's interval of SciPy, of one depth that is found and one that is not."""
+    scores = {"400/0/0": 1.0, "400/0/1": 1.0, "400/1/0": 0.0, "400/1/1": 0.0}
+    values = {key: {"score": score, "tokens": 390} for key, score in scores.items()}
+    summary = passkey.Passkey.summary(None, values)
+    ends = stats.binomtest(1, 2).proportion_ci(method="wilson")
+    expected = {"mean": 0.5, "low": ends.low, "high": ends.high, "n": 4}
+    expected = {name: pytest.approx(value) for name, value in expected.items()}
+    assert summary["by_length"] == [{"length": 400, "tokens": 390, **expected}]
 
 
 @pytest.mark.parametrize("most", [0, 700])

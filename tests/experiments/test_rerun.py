@@ -16,7 +16,7 @@ from core import files, rope
 from core.rope import RopeGeometry
 from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
-from experiments.suites.suite import Suite, chains_of, n_hats
+from experiments.suites.suite import Suite, chains_of
 from tests.files import read
 from tests.models import checkpoint
 
@@ -57,12 +57,6 @@ def test_an_ablation_is_a_part_of_the_suite_and_a_script_of_its_own(done, tmp_pa
     for value in values:
         assert sum(f"--{option} {value} " in line for line in trained) == 1
     assert not any("time_cost" in line for line in lines)
-
-
-def test_the_ablation_over_n_hat_is_the_papers():
-    """Of Table 4."""
-    settings = n_hats(base_models.MODELS["llama2-13b"])
-    assert [options["n_hat"] for _, options in settings] == [96, 88, 80, 72, 64, 56]
 
 
 def test_a_chain_that_needs_another_ones_checkpoint_comes_last_and_waits_for_it(

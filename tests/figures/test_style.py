@@ -1,9 +1,4 @@
-"""How settings are drawn: unlike each other to every eye."""
-
-import itertools
-
-import numpy as np
-from matplotlib.colors import to_rgb
+"""How settings are drawn: unlike each other."""
 
 from core import rope
 from core.setting import Setting
@@ -41,27 +36,3 @@ def test_an_n_hat_looks_alike_where_the_formula_stands_beside_it_at_one_factor_a
     )
     drawn = style.styles([formula, papers, larger])
     assert drawn[papers] == drawn[larger] != drawn[formula]
-
-
-def test_the_papers_methods_have_colours_of_their_own_to_every_eye():
-    papers = [method for method in rope.METHODS.values() if method.published]
-    looks = [*rope.METHODS["original"].styles, *rope.METHODS["dprope"].styles]
-    looks += [method.styles[0] for method in papers]
-    for (one, _), (other, _) in itertools.combinations({*looks}, 2):
-        assert distance(one, other) > 0.15, (one, other)
-
-
-# What remains of linear RGB to all, to the green-blind and to the red-blind (Machado et al. 2009).
-EYES = np.array(
-    [
-        np.eye(3),
-        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
-        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
-    ]
-)
-
-
-def distance(one, other):
-    """Of two colours to the eyes that see least of it; black is 1.7 from white."""
-    seen = [np.clip(EYES @ np.array(to_rgb(colour)) ** 2.2, 0, 1) for colour in (one, other)]
-    return np.linalg.norm(seen[0] ** (1 / 2.2) - seen[1] ** (1 / 2.2), axis=-1).min()

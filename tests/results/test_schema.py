@@ -15,12 +15,17 @@ from report import all_results
 from tables.kit.draw import table
 from tests.changes import answers
 from tests.files import read, write, write_record
-from tests.results.test_records import RECORDS
 
+RECORDS = {file: read(file) for file in sorted(RESULTS.rglob("*.json")) if file.name != MODEL}
 # One record of each experiment of a model, which is enough for its table.
 SAMPLES = {}
 for file, record in RECORDS.items():
     SAMPLES.setdefault(record["run"]["experiment"], file)
+
+
+def test_every_identity_is_that_of_what_the_record_states():
+    for file, record in RECORDS.items():
+        assert record["identity"] == records.identity(**record["run"]), file
 
 
 def shown(folder, experiment):

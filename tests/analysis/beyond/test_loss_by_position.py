@@ -13,21 +13,6 @@ from core.errors import InputError
 from core.setting import Setting
 
 
-def test_each_set_of_texts_stands_apart_and_the_largest_is_first(recorder):
-    recorder.losses("ntk", {"Another": [1, 1, 9, 9]})
-    for method, seed in (("yarn", None), ("pi", None), ("pi", 0)):
-        recorder.losses(method, {"A Book": [1, 1, 2, 2]}, seed=seed)
-    results = recorder.results()
-    sets = books.sets(results, "loss_by_position")
-    assert [[row.setting.method for row in rows.rows] for rows in sets] == [
-        ["pi", "yarn"],
-        ["ntk"],
-        ["pi"],
-    ]
-    assert [rows.rows[0].trained for rows in sets] == [False, False, True]
-    assert loss_by_position.measured_factors(results) == [2.0]
-
-
 def test_differences_are_paired_by_text_and_seed(recorder):
     for seed, more in ((0, 1.0), (1, 3.0)):
         recorder.losses("pi", {"A Book": [1, 1, 2 + more, 7 + more]}, seed=seed)

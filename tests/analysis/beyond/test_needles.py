@@ -55,19 +55,6 @@ def test_parts_of_a_book_are_one_book(recorder):
     assert needles.level(row, "within L").texts == (2, 2)
 
 
-def test_what_reads_the_last_tokens_alone_is_a_row_of_its_own(recorder):
-    (whole, _), (last, _) = drawn(0), drawn(1)
-    recorder.keys("original", whole, FOUR)
-    recorder.keys("original", last, FOUR, read=8192)
-    of = rows(recorder)
-    assert list(of) == ["original", "original, last 8k"]
-    (sets,) = books.sets(recorder.results(), "needles")
-    assert sets.find("original").setting.last is None
-    gap = needles.gap(of["original, last 8k"], of["original"])
-    apart = pd.DataFrame(last)[:2].mean() - pd.DataFrame(whole)[:2].mean()
-    assert gap.mean == pytest.approx(apart.mean())
-
-
 def test_keys_of_other_books_are_not_compared(recorder):
     for method, count in (("yarn", 6), ("pi", 5)):
         recorder.keys(method, drawn(0, count)[0], FOUR)

@@ -111,18 +111,6 @@ def test_less_disturbance_has_less_loss_and_finds_more_beyond_l(claimed, pi, boo
         assert f"by {'loss' if by == 'losses' else by}," in gap.measured_on
 
 
-def test_losses_are_compared_fine_tuned_and_untrained(claimed):
-    for seed in (None, 0, 1):
-        for method, more in (("dprope", 0), ("pi", 1)):
-            losses = [more + 0.1 * i for i in range(8)]
-            claimed.losses(method, in_books(losses, losses), seed=seed)
-    gaps = claimed.statements("less_is_better")
-    assert [gap.measured_on for gap in gaps] == [
-        "fine-tuned, by loss, 2 seeds, 8 books",
-        "without training, by loss, 8 books",
-    ]
-
-
 @pytest.mark.parametrize("by", ["losses", "keys"])
 def test_fine_tunes_that_read_otherwise_are_compared_apart(claimed, by):
     for took, off in (({}, 1), ({"per_book": 1}, 2)):
@@ -330,8 +318,7 @@ BS = (90, 720)  # beside 360
     "key, values, means, width, verdicts",
     [
         ("n_hat_open_llm", N_HATS, (50.0, 50.1, 0, 99), 0.01, [HOLDS, HOLDS]),
-        ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),
-        ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 1, [FAILS, OPEN]),  # margins of 0.30
+        ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),  # margins of 0.30
         ("n_hat_longbench_e", N_HATS, (45, 20, 0, 99), 1, [HOLDS]),  # of the least value alone
         ("n_hat_longbench_e", N_HATS, (55, 20, 0, 99), 1, [FAILS]),
         ("intervals_open_llm", BS, (50, 30), 0.01, [HOLDS, FAILS]),

@@ -130,22 +130,17 @@ def test_rope_that_is_stated_twice_and_alike_is_extended(tmp_path, architecture,
 @pytest.mark.parametrize(
     "length, options, taken",
     [
-        (L, {}, L),
         (L, {"model_max_length": L, "seq_length": L // 2}, L),  # vLLM takes the smallest
         (L, {"max_sequence_length": 16 * L}, "max_sequence_length"),
-        (L, {"rope_parameters": LINEAR}, L),
         (L, {"rope_parameters": LINEAR, "max_sequence_length": 4 * L}, "max_sequence_length"),
         (L, {"rope_parameters": LINEAR | ORIGINAL}, L),
         (2 * L, {"rope_parameters": LINEAR | ORIGINAL}, "max_position_embeddings"),
-        (L // 4, {"rope_parameters": YARN}, L),  # the length before YaRN
-        (L, {"rope_parameters": YARN}, L),
         (L, {"rope_parameters": YARN | {"factor": None}}, L),
         (L, {"original_max_position_embeddings": L // 2}, L),
         (L, {"rope_parameters": YARN, "model_max_length": 2 * L}, "model_max_length"),
         (L + 1, {"rope_parameters": YARN}, "max_position_embeddings"),
         (L, {"rope_parameters": LISTS | ORIGINAL}, L),
         (L // 4, {"rope_parameters": LISTS | ORIGINAL}, "max_position_embeddings"),
-        (L, {"rope_parameters": LISTS | ORIGINAL | {"factor": 4.0}}, L),
         (L, {"rope_parameters": ONE_FOR_ALL}, "1 factors.*turns 8 pairs"),
         (L, {"rope_parameters": LLAMA3 | ORIGINAL}, L),  # as Llama 3.1, by twice its factor
         (L, {"dual_chunk_attention_config": {"chunk_size": 32}}, "dual_chunk_attention_config"),

@@ -1,10 +1,10 @@
 """Keys in books end to end on a small random model."""
 
-import numpy as np
 import pytest
 
 from core.extend import extend
 from eval.beyond import needles
+from experiments.beyond import needles as of_experiment
 from tests.files import read
 from tests.models import byte_tokenizer, random_model, token_losses
 
@@ -20,6 +20,8 @@ def test_a_record_holds_what_a_pass_for_each_key_measures(toy, tmp_path, done):
     whole = record(tmp_path, "yarn_s=2")
     last = record(tmp_path, "original_attention-factor=1.1_s=2_last")
     assert whole["run"]["length"] == 1024 - 64
+    ranges = whole["scores"]["ranges"]
+    assert [(each["start"], each["keys"]) for each in ranges] == [(0, 4), (512, 4)]
     assert {name: last["run"][name] for name in whole["comparable"]} == {
         name: whole["run"][name] for name in whole["comparable"]
     }
@@ -47,18 +49,11 @@ def test_a_record_holds_what_a_pass_for_each_key_measures(toy, tmp_path, done):
             assert [key["nats"] for key in found] == pytest.approx(expected, abs=2e-4)
 
 
-def test_keys_within_l_begin_at_most_l_tokens_before_the_question(toy, tmp_path, done):
-    done("needles --model toy --keys 4 --method yarn", *toy)
-    scores = record(tmp_path, "yarn_s=2")["scores"]
-    keys = [key for of in scores["keys"].values() for key in of]
-    near, far = scores["ranges"]
-    for part, some in (
-        (near, [key for key in keys if key["distance"] <= 512]),
-        (far, [key for key in keys if key["distance"] > 512]),
-    ):
-        assert part["keys"] == len(some) == 4
-        assert part["nats"] == pytest.approx(np.mean([key["nats"] for key in some]))
-    assert (near["start"], far["start"]) == (0, 512)
+def test_keys_within_l_begin_at_most_l_tokens_before_the_question():
+    keys = [{"distance": d, "nats": float(d), "found": d < 600} for d in (600, 513, 512, 1)]
+    near, far = of_experiment.scores({"A": keys}, 512)["ranges"]
+    assert near == {"start": 0, "nats": 256.5, "found": 2, "keys": 2}
+    assert far == {"start": 512, "nats": 556.5, "found": 1, "keys": 2}
 
 
 def test_what_cannot_be_asked_is_refused_before_any_work(toy, tmp_path, done, refusal):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import records
@@ -10,7 +9,6 @@ from core import discovery, rope
 from core.rope import scale
 from experiments import suites
 from experiments.kit.model import Model
-from experiments.suites.beyond.parts import covering
 from tests.experiments.test_rerun import chains, suite_of
 from tests.files import read
 from tests.models import random_model
@@ -66,21 +64,6 @@ def test_settings_of_the_same_frequencies_are_measured_once(tmp_path):
     assert {frequencies(setting) for setting in chosen} == {frequencies(each) for each in settings}
     # they stand for b = 360, for n̂ = 20 and for n̂ = `significant`
     assert all(setting in chosen for setting in others if setting[0] != "clex")
-
-
-@pytest.mark.parametrize("factor", [2, 4])
-def test_the_covering_n_hat_is_the_least_that_interpolates_every_wavelength_beyond_the_context(
-    tmp_path, factor
-):
-    suite = suite_of("tiny", tmp_path)
-    geometry = suite.model.geometry
-    n_hat = covering(suite, factor)[1]["n_hat"]
-    beyond = set(np.flatnonzero(2 * np.pi / geometry.inv_freq > geometry.context_length))
-
-    def interpolated(count):
-        return set(np.flatnonzero(scale(geometry, rope.PROPOSED, factor, n_hat=count).interpolated))
-
-    assert beyond <= interpolated(n_hat) and not beyond <= interpolated(n_hat - 2)
 
 
 def test_without_the_folder_of_what_is_beyond_the_paper_its_part_is_measured(tmp_path, monkeypatch):

@@ -1,21 +1,16 @@
 """The pages of what is beyond the paper, and the numbers that only they have."""
 
-import re
-import shutil
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from analysis import results
 from analysis.beyond import books, loss_by_position
-from core.errors import InputError
 from records import RESULTS
 from report import pages
 from report.beyond.model_view import OnBooks, losses, ranked
 from report.model_view import View
 from tests.analysis.recorder import LENGTH, Recorder, score
-from tests.files import read, write_record
 
 
 def test_methods_are_ranked_by_their_mean_loss_beyond_the_context_length():
@@ -88,92 +83,3 @@ def test_what_training_changed_of_one_setting_more_than_of_another(recorder, see
     half = stats.t.ppf(0.975, freedom) * error**0.5
     mean = values.mean()
     assert (apart.mean, apart.low, apart.high) == pytest.approx((mean, mean - half, mean + half))
-
-
-# The settings of a generated second round: how its records begin, what each loses more than that
-# round's YaRN, on each block and on each key, and its name.
-SECOND = [
-    ("yarn", "yarn", {}, 0.0, "YaRN"),
-    ("dprope_n-hat=40", "dprope", {"n_hat": 40}, 0.25, "DPRoPE (n̂ = 40)"),
-    ("dprope", "dprope", {}, 0.5, "DPRoPE (t = 0)"),
-    ("original", "original", {}, 1.5, "original"),
-]
-
-
-@pytest.fixture
-def with_second_round(tmp_path):
-    """SmolLM2's records, with such of three fine-tunes of the second round whose scores are made of
-    YaRN's."""
-    folder = tmp_path / "results"
-    shutil.copytree(RESULTS / "smollm2", folder / "smollm2")
-    beyond = folder / "smollm2/beyond"
-    losses = beyond / "loss_by_position/yarn_s=2_seed=1_books=20.json"
-    keys = beyond / "needles/yarn_s=2_seed=1_books=20.json"
-    training = folder / "smollm2/finetune/yarn_s=2_seed=1.json"
-
-    def of_another(file, begin, method, options):
-        """The record of a fine-tune, with the scores of YaRN's."""
-        record = read(file)
-        made = file.with_name(file.name.replace("yarn", begin))
-        if made.is_file():
-            record["run"] = read(made)["run"]
-        else:
-            record["run"] |= {"method": method, "options": options}
-            record["run"].pop("scaling", None)
-        return made, record
-
-    for begin, method, options, more, _ in SECOND[1:]:
-        for file in (losses, keys):
-            made, record = of_another(file, begin, method, options)
-            for values in record["scores"].get("blocks", {}).values():
-                values[:] = [value + more for value in values]
-            for of_book in record["scores"].get("keys", {}).values():
-                for key in of_book:
-                    key["nats"] += more
-            write_record(made, record)
-    for begin, method, options, *_ in SECOND[1:3]:
-        write_record(*of_another(training, begin, method, options))
-    return folder
-
-
-def test_a_second_round_has_a_table_and_changes_nothing_of_the_first(
-    with_second_round, monkeypatch
-):
-    folder = with_second_round
-    monkeypatch.setattr(pages, "RESULTS", folder)
-    with pytest.raises(InputError, match="have been scored at seed 1"):
-        pages.pages(folder, "smollm2")
-    monkeypatch.setattr(pages, "check", lambda *_: None)
-    text = pages.pages(folder, "smollm2")[folder / "smollm2/beyond/README.md"]
-    committed = (RESULTS / "smollm2/beyond/README.md").read_text()
-    first, second = (
-        page.partition("## Fine-tuned at L'")[2].partition("### The second round")
-        for page in (text, committed)
-    )
-    numbers = [re.findall(r"[+−]?\d+\.\d+|\d+", section[0]) for section in (first, second)]
-    assert numbers[0] == numbers[1] != []
-    section = first[2].partition("All numbers:\n")[2]
-    section = section.partition("\nTraining losses on the same sequences")[0]
-    lines = [line.strip("|").split("|") for line in section.splitlines() if line[:1] == "|"]
-    rows = [[cell.strip() for cell in cells] for cells in lines]
-    for digits, of_table in ((3, rows[: len(rows) // 2]), (2, rows[len(rows) // 2 :])):
-        header, _, *settings = of_table
-        assert header[1] == "seeds"
-        shown = {row[0]: row[1:] for row in settings}
-        assert shown.keys() - {"original, last 8k"} == {name for *_, name in SECOND}
-        for *_, more, name in SECOND:
-            seeds, *_, within, beyond, change, _, _ = shown[name]
-            assert seeds == "1"
-            if more:
-                assert [within, beyond] == [
-                    f"+{more:.{digits}f} [{more:.{digits}f}, {more:.{digits}f}]"
-                ] * 2
-                assert float(change.split()[0].lstrip("+−")) == 0
-    # These keys are fine-tuned YaRN's, and so much more.
-    apart = re.search(r"as they are published +\| +(\S+) [^|]+\| +(\S+) ", committed)
-    ours, yarns = (
-        [float(cell.split()[0].replace("−", "-")) for cell in shown[name][-2:]]
-        for name in ("DPRoPE (n̂ = 40)", "YaRN")
-    )
-    expected = [change + 0.25 - float(gap) for change, gap in zip(yarns, apart.groups())]
-    assert ours == pytest.approx(expected, abs=0.02)
