@@ -102,7 +102,8 @@ def samples(
         while len(fitting) < count:
             # Numbered here, because some versions of the needle script write the needle's place
             # into the index.
-            for index, row in enumerate(run_script(task, budget, tokenizer, count, seed)):
+            rows = run_script(task, length, tokenizer, count, seed, budget)
+            for index, row in enumerate(rows):
                 tokens = len(encode(row["input"]))
                 if index not in fitting and tokens + generated <= length:
                     fitting[index] = {
@@ -207,31 +208,33 @@ _CHANGES = (
 )
 
 
-def run_script(task: str, length: int, tokenizer, count: int, seed: int) -> list[dict]:
+def run_script(task: str, length: int, tokenizer, count: int, seed: int, budget: int) -> list[dict]:
     """Run the script of a task and return its rows, which hold "input" and "outputs" among other
     fields.
 
     Args:
         task: a name in TASKS.
-        length: the tokens of prompt and answer together.
+        length: the evaluation length, by which a script chooses how hard its samples are.
         tokenizer: a Hugging Face tokenizer.
         count: how many rows.
         seed: seeds the script's random generators.
+        budget: the tokens of prompt and answer together.
 
     Raises:
-        _TooShort: no prompt fits in `length` tokens.
+        _TooShort: no prompt fits in so many tokens.
         InputError: too many questions.
     """
     name = recipes()[task]["task"]
     texts = _constants("data", task)
     # It makes up length // 50 words and needs four of them.
-    if name == "freq_words_extraction" and length < 200:
+    if name == "freq_words_extraction" and budget < 200:
         raise _TooShort
 
     file = resources.files(PACKAGE) / f"data/synthetic/{name}.py"
     source = file.read_text(encoding="utf-8")
     for pattern, replacement in _CHANGES:
         source = re.sub(pattern, replacement, source, flags=re.MULTILINE)
+    source = source.replace("args.max_seq_length < 4096", str(length < 4096))
     script: Any = ModuleType(f"ruler_{name}")
     script.__file__ = str(file)
     script.TOKENIZER = SimpleNamespace(text_to_tokens=tokenizer.tokenize)
@@ -241,7 +244,7 @@ def run_script(task: str, length: int, tokenizer, count: int, seed: int) -> list
             "save_dir": directory,
             "save_name": task,
             "tokenizer_path": "",
-            "max_seq_length": length,
+            "max_seq_length": budget,
             "tokens_to_generate": TASKS[task],
             "num_samples": count,
             "random_seed": seed,

@@ -5,7 +5,7 @@
 
 --benchmarks is a directory whose folder longbench_e holds JSONL files in the benchmark's schema,
 <task>_e.jsonl or <task>.jsonl. Without it the hub's copy is used. As in the benchmark, prompts
-longer than the window minus 500 tokens are cut in the middle.
+of more than 3,500 tokens for a window of 4k, or 7,500 for 8k, are cut in the middle.
 """
 
 from collections.abc import Iterable
@@ -54,8 +54,10 @@ class LongBenchE(Generation):
             "TOKENS",
             "longer prompts are cut to the window minus --margin (default: L')",
         )
-        margin = "tokens of the window that a prompt leaves free"
-        option(parser, "--margin", none_or_more, "TOKENS", margin, longbench.MARGIN)
+        margin = (
+            "tokens of the window that a prompt leaves free (default: the benchmark's, 596 of 4k)"
+        )
+        option(parser, "--margin", none_or_more, "TOKENS", margin)
         option(
             parser, "--new-tokens", count, "N", "generate at most N (default: the task's number)"
         )
@@ -73,15 +75,18 @@ class LongBenchE(Generation):
             "window": None if given.window == default else given.window,
             **self.imitated,
         }
-        if given.margin != longbench.MARGIN or given.new_tokens:  # they differ from the benchmark's
-            settings |= {"margin": given.margin, "new_tokens": given.new_tokens}
+        settings["margin"] = "the benchmark's" if given.margin is None else given.margin
+        if given.margin is not None or given.new_tokens:  # they differ from the benchmark's
+            settings["new_tokens"] = given.new_tokens
         revision = {} if self.benchmark else {"revision": hub.REVISIONS[longbench.HUB]}
         return self.prompts(samples, settings, **revision)
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         name = key.split("/")[0]
         task = longbench.TASKS[name]
-        room = (self.arguments.window or context_length) - self.arguments.margin
+        window = self.arguments.window or context_length
+        margin = self.arguments.margin
+        room = longbench.limit(window) if margin is None else window - margin
         prompt = longbench.truncate_middle(
             self.model.tokenizer, longbench.prompt(name, sample), room
         )

@@ -25,6 +25,14 @@ SAMPLE = {
 }
 
 
+@pytest.mark.parametrize(
+    "window, limit", [(4096, 3500), (8192, 7500), (16384, 15500), (32768, 31500)]
+)
+def test_a_prompt_is_cut_to_the_benchmarks_length(window, limit):
+    """Those of its config/model2maxlen.json."""
+    assert longbench.limit(window) == limit
+
+
 def test_tasks_are_the_benchmarks():
     """Against lm-eval's own copy of the generation lengths."""
     package = Path(importlib.util.find_spec("lm_eval").submodule_search_locations[0])

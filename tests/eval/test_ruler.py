@@ -183,13 +183,20 @@ def test_leaves_the_process_as_it_was_and_the_same_seed_gives_the_same(tokenizer
     assert "constants" not in sys.modules
 
 
+def test_a_sample_with_less_room_is_as_hard_as_the_others(tokenizer):
+    """cwe repeats its words 30 times from 4,096 tokens on, and six times below."""
+    (row,) = ruler.run_script("cwe", 4096, tokenizer, 1, 42, 3976)
+    words = row["input"].split()
+    assert all(words.count(word) == 30 for word in row["outputs"])
+
+
 def test_overshooting_samples_are_replaced_alone(tokenizer):
     """fwe's script fills the whole length with the prompt; the samples that do leave room stay as
     they are."""
     length = 512
     count = 12
     generated = TASKS["fwe"]
-    raw = [row["input"] for row in ruler.run_script("fwe", length, tokenizer, count, 42)]
+    raw = [row["input"] for row in ruler.run_script("fwe", length, tokenizer, count, 42, length)]
     fits = [len(tokenizer(prompt).input_ids) + generated <= length for prompt in raw]
     assert set(fits) == {True, False}
     for sample, prompt, fit in zip(
