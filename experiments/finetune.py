@@ -93,7 +93,8 @@ class FineTune(Command):
             "--batch",
             count,
             "N",
-            "sequences per step, on all devices together (for CLEX, s times as many)",
+            "sequences per step, on all devices together (default: the base model's; for CLEX, s "
+            "times as many)",
         )
         option(group, "--device-batch", count, "N", "sequences per device at a time")
         option(group, "--learning-rate", number, "RATE", "learning rate, constant without warm-up")

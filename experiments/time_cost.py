@@ -10,7 +10,7 @@ PI is timed twice per round. The ratio of its second time to its first shows how
 alone varies. Rounds continue until that ratio is known to within --precision, whatever the other
 methods' ratios are.
 
-With --checkpointing, a training step is the one that fine-tuning uses at the paper's lengths:
+With --checkpointing, a training step saves memory as fine-tuning does at the paper's lengths:
 activations are recomputed, and the logits of all tokens are never held at once.
 """
 

@@ -55,7 +55,9 @@ def solve(up: Tensor, down: Tensor, geometry: RopeGeometry, t: float) -> Tensor:
     def slope(y: Tensor, given: Tensor) -> Tensor:
         return down @ torch.tanh(up @ y + given)
 
-    y = torch.zeros_like(ln_theta)
+    # At t = 1 there is no step. Both matrices have a gradient all the same, of zeros: ZeRO-3 waits
+    # for one from each process, and each draws a t of its own.
+    y = torch.zeros_like(ln_theta) + 0 * (up.sum() + down.sum())
     for begin, middle, end in zip(inputs[:-1:2], inputs[1::2], inputs[2::2]):
         first = slope(y, begin)
         second = slope(y + STEP / 2 * first, middle)

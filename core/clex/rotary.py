@@ -63,11 +63,11 @@ class ClexRotaryEmbedding(Float32):
         return cos.to(x.dtype), sin.to(x.dtype)
 
     def draw(self, length: int, generator: torch.Generator | None = None) -> Draw:
-        """t, uniform in 1 … MAX_FACTOR, and positions that do not decrease, float32 [length].
+        """t, uniform in 1 … MAX_FACTOR, and positions, float32 [length].
 
-        The first position is 0; a random subset of those up to t·length − 1 follows. For a sequence
-        of k·L tokens they are divided by k, so that they stay below t·L. The last is ⌊t·length / k⌋
-        − 1, as in the authors' code.
+        The first position is 0; a random subset of those up to t·length − 1 follows in order. For a
+        sequence of k·L tokens they are divided by k, so that they stay below t·L. The last is
+        ⌊t·length / k⌋ − 1, as in the authors' code; from k = 3 on it may be below the one before.
 
         Args:
             generator: on the CPU; None for torch's global one.

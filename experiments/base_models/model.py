@@ -22,8 +22,8 @@ class Training:
     appendix).
 
     AdamW runs at a constant learning rate without warm-up. The paper does not mention gradient
-    clipping; 1 is the default of the Trainer and of the fine-tuning scripts of the methods that the
-    paper compares with.
+    clipping; 1 is the Trainer's default, which CLEX's script uses. YaRN's clips under DeepSpeed
+    alone.
 
     Attributes:
         steps: optimizer steps for each scaling factor.

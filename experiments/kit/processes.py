@@ -109,7 +109,12 @@ def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu"
     try:
         run.run(
             run.parse_args(
-                ["--standalone", *deaf, f"--nproc-per-node={number}", "-m", module, *arguments]
+                [
+                    *("--standalone", *deaf, f"--nproc-per-node={number}"),
+                    # for the step under way and a checkpoint of it, which take minutes
+                    "--shutdown-timeout=3600",
+                    *("-m", module, *arguments),
+                ]
             )
         )
     except ChildFailedError as error:

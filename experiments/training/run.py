@@ -130,6 +130,7 @@ def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
             for name, value in dataclasses.asdict(training).items()
             if name not in _FREE and value is not None
         },
+        **_weights(training),
         "data": training_text.content(training.corpus),
         "model": command.model.identity,
         **{
@@ -143,6 +144,13 @@ def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
         **texts.bos_for_record(command.bos),
     }
     return json.loads(json.dumps(facts, default=str))
+
+
+def _weights(training: Training) -> dict:
+    """The dtype of the weights that a fine-tune ends with, where it is not float32: ZeRO-3 in
+    bfloat16 keeps float32 copies, and computes with rounded ones."""
+    sharded = training.dtype == "bfloat16" and processes.expected() > 1
+    return {"weights": "bfloat16"} if sharded else {}
 
 
 def train(command: Command, output: Output, training: Training, before: list[dict]) -> None:

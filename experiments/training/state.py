@@ -37,7 +37,10 @@ MANIFEST = "manifest.json"
 NAME = "checkpoint-"  # and the number of steps, as transformers has it
 _FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
 _REPLACES = "replaces"  # there: a file that says that this run began with --replace
-_PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy")
+_PACKAGES = (
+    *("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy"),
+    *("liger_kernel", "flash_attn"),  # which compute the loss and attention where they are
+)
 
 _Hashes = dict[str, Text]
 _MANIFEST = having(

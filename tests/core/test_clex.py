@@ -42,6 +42,14 @@ def test_with_nothing_learnt_it_is_ntk_aware_scaling_by_alpha(t):
     assert fresh.scaling(t).inv_freq == pytest.approx(np.exp(scale_free(GEOMETRY, np.ceil(t))))
 
 
+def test_where_nothing_is_solved_both_matrices_have_a_gradient_of_zeros():
+    up, down = (matrix.requires_grad_() for matrix in matrices(GEOMETRY))
+    solved = ode.solve(up, down, GEOMETRY, 1)
+    assert solved.tolist() == pytest.approx(GEOMETRY.inv_freq.tolist())
+    solved.sum().backward()
+    assert not up.grad.any() and not down.grad.any()
+
+
 def test_the_solution_is_scipys_and_its_gradients_are_those_of_finite_differences():
     up, down = matrices(GEOMETRY)
 
