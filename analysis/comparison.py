@@ -141,7 +141,7 @@ def comparisons(
 def _training(run: dict) -> list:
     """What fine-tunes in one table have in common besides what records of their models state. Of a
     step that is its tokens for each of s, as CLEX's sequences are more and shorter than others'."""
-    settings = ("data", "bos", "learning_rate", "betas", "weight_decay", "clip", "dtype")
+    settings = ("data", "bos", "learning_rate", "betas", "weight_decay", "clip", "dtype", "weights")
     tokens = run.get("batch", 1) * run.get("length", 1) / run["factor"]
     return [*map(run.get, settings), tokens]
 

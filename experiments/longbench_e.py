@@ -52,7 +52,7 @@ class LongBenchE(Generation):
             "--window",
             count,
             "TOKENS",
-            "longer prompts are cut to the window minus --margin (default: L')",
+            "longer prompts are cut for a window of so many tokens (default: L')",
         )
         margin = (
             "tokens of the window that a prompt leaves free (default: the benchmark's, 596 of 4k)"

@@ -68,8 +68,8 @@ def best(model, texts, factor=2, tokenizer=None, methods=None, by=None):
     with _as_scripts():
         script = import_module(_SCRIPTS["best"])
         table = script.best(model, texts, factor, tokenizer, methods, by)
-    _, arguments = table.attrs["command"].split("experiments.extend")
-    table.attrs["command"] = f"dprope extend{arguments}"
+    command = table.attrs["command"]
+    table.attrs["command"] = command.replace("python -m experiments.extend", "dprope extend", 1)
     return table
 
 

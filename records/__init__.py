@@ -240,10 +240,11 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
     Raises:
         InputError: the records there belong to another model.
     """
-    there = check_model(results, model, facts)
-    wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
-    file = results / model / MODEL
-    return file if wanted == there else files.write_json(file, wanted)
+    file = results / files.component(model) / MODEL
+    with files.lock(file, wait=True):
+        there = check_model(results, model, facts)
+        wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
+        return file if wanted == there else files.write_json(file, wanted)
 
 
 # Where a record is measured.

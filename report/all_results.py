@@ -37,8 +37,8 @@ def table(folder: Path) -> str:
 
     `part` names the folder of records that stand apart from the model's others; `set` numbers what
     an experiment was measured on, and how, the largest set of records without training first;
-    `training` numbers what fine-tunes on these read and how they were trained, see
-    :func:`analysis.comparison.comparisons`, and is 0 without training; `n`
+    `training` numbers the ways in which fine-tunes were trained, by what they read and their
+    settings, and is 0 without training; `n`
     counts samples or books of each seed, an empty interval is none. `per_book` among the
     options is of a fine-tune that read so many sequences of each book.
     """
@@ -65,9 +65,9 @@ def _measured(measured: Results) -> Iterator[Measured]:
             if computed := disturbance.compute(measured.plain, setting):
                 scores = {"average": Score(computed.average)}
                 yield setting, UNTRAINED, "disturbance", 1, scores, "10⁻³ nat"
+    trainings = {"": 0}
     for experiment, (of, unit) in SCORES.items():
         numbers: dict[str, int] = {}
-        trainings = {"": 0}
         sets = (comparisons(measured, experiment, trained) for trained in STATES)
         for rows in itertools.chain(*sets):
             alike = json.dumps(rows.first.alike, sort_keys=True)

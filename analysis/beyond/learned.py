@@ -1,7 +1,5 @@
 """Factors that were learned: their records, and every method's loss beside theirs."""
 
-import json
-
 import numpy as np
 
 from analysis.beyond import loss_by_position
@@ -11,6 +9,7 @@ from analysis.scores import Scores, over_texts
 from analysis.settings import seed_count
 from core import rope
 from core.beyond.methods.given_factors import learned_from, learned_name
+from core.errors import InputError
 from core.setting import Setting
 
 _PLACES = {"within": "within L", "beyond": "beyond L", "all": "within and beyond L"}
@@ -50,13 +49,23 @@ def methods(results: Results, rows: Comparison, variants: bool = True) -> list[R
 
 
 def groups(results: Results) -> list[Row]:
-    """All that was learned, by factor: a row for the records that differ in their seeds alone."""
-    alike: dict[str, list[Record]] = {}
+    """All that was learned, a row for each setting that learning began with, by factor.
+
+    Raises:
+        InputError: two records of a row differ in more than their seed.
+    """
+    by_start: dict[Setting, list[Record]] = {}
     for record in results.records("learned"):
-        run = json.dumps(record.run | {"seed": None}, sort_keys=True)
-        alike.setdefault(run, []).append(record)
-    rows = [Row(Setting.of(of[0].run), tuple(of)) for of in alike.values()]
-    return sorted(rows, key=lambda row: (row.setting.factor, row.setting.order))
+        by_start.setdefault(Setting.of(record.run), []).append(record)
+    for first, *others in by_start.values():
+        for other in others:
+            if other.run | {"seed": None} != first.run | {"seed": None}:
+                raise InputError(
+                    f"{first.path} and {other.path} were learned otherwise than by their seed, so "
+                    "they are not seeds of one row; keep one kind."
+                )
+    order = sorted(by_start, key=lambda start: (start.factor, start.order))
+    return [Row(start, tuple(by_start[start])) for start in order]
 
 
 def final_losses(group: Row) -> Scores:

@@ -256,9 +256,7 @@ class Command:
         environment["seconds"] = round(seconds, 1)
         with files.lock(file, wait=True):
             records.is_done(file, run, self.arguments.replace)
-            with files.lock(self.results / self.model.folder, wait=True):
-                facts = self.model.facts(self.factor)
-                records.state_model(self.results, self.model.folder, facts)
+            records.state_model(self.results, self.model.folder, self.model.facts(self.factor))
             written = records.write(file, run, **parts, scores=scores, environment=environment)
         lines = command_line.aligned(self.rows(scores))
         if lines and self.unit:

@@ -101,6 +101,8 @@ def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu"
 
     sys.stdout.flush()
     logging.disable(logging.ERROR)  # the processes report themselves what failed
+    # Seconds for the step under way and a checkpoint of it, which take minutes.
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3600")
     # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every
     # process of a job.
     deaf = (
@@ -109,12 +111,7 @@ def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu"
     try:
         run.run(
             run.parse_args(
-                [
-                    *("--standalone", *deaf, f"--nproc-per-node={number}"),
-                    # for the step under way and a checkpoint of it, which take minutes
-                    "--shutdown-timeout=3600",
-                    *("-m", module, *arguments),
-                ]
+                ["--standalone", *deaf, f"--nproc-per-node={number}", "-m", module, *arguments]
             )
         )
     except ChildFailedError as error:

@@ -68,7 +68,6 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
     if output.is_done:
         print(f"done already: {output.path}")
     else:
-        is_recorded = False
         files.check_writable(output.path.parent)
         loading.check_trainable(command.model.source, command.model.config)
         processes.start(records.program(command.name))

@@ -36,7 +36,8 @@ from records import trained
 MANIFEST = "manifest.json"
 NAME = "checkpoint-"  # and the number of steps, as transformers has it
 _FINISHED = "finished"  # in the unfinished directory: what becomes the finished one
-_REPLACES = "replaces"  # there: a file that says that this run began with --replace
+_REPLACES = "replaces"  # there: a file that names the run that began with --replace
+_REPLACED = "replaced"  # there: the directory that was finished before, while the new one is moved
 _PACKAGES = (
     *("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "numpy"),
     *("liger_kernel", "flash_attn"),  # which compute the loss and attention where they are
@@ -213,13 +214,20 @@ class Output:
 
         with processes.one_of_all(processes.is_first()) as here:
             if here:
-                if self._replace and not (self.unfinished / _REPLACES).exists():
-                    files.remove(self.unfinished)  # of a run that replaces none
-                    self.unfinished.mkdir(parents=True)
-                    (self.unfinished / _REPLACES).touch()
+                if self._replace:
+                    self._begin_anew(stated)
                 # what a kill left of a checkpoint goes
                 remove_but(whole(self.unfinished, stated), self.unfinished)
         return stated
+
+    def _begin_anew(self, stated: dict) -> None:
+        """Clear the unfinished directory, unless the same run began there with --replace."""
+        marker = self.unfinished / _REPLACES
+        begun = records.identity(**{name: stated[name] for name in ("run", "packages", "code")})
+        if not marker.exists() or marker.read_text(encoding="utf-8") != begun:
+            files.remove(self.unfinished)
+            self.unfinished.mkdir(parents=True)
+            marker.write_text(begun, encoding="utf-8")
 
     def finish(
         self,
@@ -250,8 +258,11 @@ class Output:
         }
         stated["content"] = records.content_hash(stated)
         files.write_json(finished / trained.FILE, stated)
-        if self._replace:
-            files.remove(self.path)
-            (self.unfinished / _REPLACES).unlink()
+        replaced = self.unfinished / _REPLACED
+        if self._replace and os.path.lexists(self.path):
+            files.remove(replaced)
+            self.path.rename(replaced)
         finished.rename(self.path)
+        files.remove(replaced)
+        (self.unfinished / _REPLACES).unlink(missing_ok=True)
         remove_but(None, self.unfinished)

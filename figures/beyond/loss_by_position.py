@@ -22,8 +22,9 @@ PAPERS = (rope.PROPOSED, True)  # is always on the scale
 def loss_by_position(results: Results) -> Figure:
     """Loss by position in a text, minus YaRN's.
 
-    Beyond the paper. At most seven methods, the same in all panels: DPRoPE, a user's own, and those
-    of least loss beyond L in the first panel. The table of losses by position has all of them.
+    Beyond the paper. At most seven methods, the same in all panels: YaRN, DPRoPE, the model that is
+    not extended, a user's own, and of the others those of least loss beyond L in the first panel.
+    The table of losses by position has all of them.
 
     A panel for each state, each kind of fine-tunes and each scaling factor: of the comparable sets
     of records that have the baseline and the most methods that are drawn, that on the most texts;

@@ -71,10 +71,11 @@ def _panel(axes: Axes, rows: list[Row], drawn: dict, context_length: int) -> Non
         axes.plot(far, nats, label=row.setting.name, marker=".", markersize=3, **look)
         ends[row.setting.name] = (far[0], nats[0], look["color"])
     axes.axhline(keys.GUESS, color="black", linewidth=0.6, linestyle="--")
+    look = {"textcoords": "offset points", "fontsize": 6.5}
+    axes.annotate("a guess", (0, keys.GUESS), xytext=(2, 3), **look)
     style.mark_length(axes, context_length / 1024)
     axes.set_xlabel("tokens between the key and the question (1024)")
     longest = math.ceil(max(far))
-    ends["a guess"] = (longest, keys.GUESS, "black")
     axes.set_xticks(curves.ticks(longest))
     axes.set_xlim(0, longest)
     axes.set_ylim(bottom=0)

@@ -54,8 +54,7 @@ def training_loss(results: Results) -> Figure:
     style.note(
         figure,
         f"Above zero: more loss than {BASELINE}, which is worse. Thin line: a seed. Thick line: "
-        "mean over seeds in each quarter of the steps. Bar: Student's 95 % interval over steps."
-        "",
+        "mean over seeds in each quarter of the steps. Bar: Student's 95 % interval over steps.",
     )
     return figure
 

@@ -1,6 +1,7 @@
 """README's methods side by side."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
@@ -74,11 +75,12 @@ def settings(results: Results, factor: float) -> dict[str, tuple[str, dict]]:
 def _fine_tuned(results: Results, factor: float, untrained: Comparison) -> dict[str, Comparison]:
     """The fine-tuned settings on the texts of the untrained ones, by how they were trained."""
     rounds: dict[str, Comparison] = {}
+    seen: Counter[str] = Counter()
     for rows in comparisons(results, "loss_by_position", True, factor):
         if rows.first.alike == untrained.first.alike and rows.find(rope.BASELINE, {}):
             name = curves.state(rows)
-            others = sum(other.startswith(name) for other in rounds)
-            rounds[f"{name} ({others + 1})" if others else name] = rows
+            seen[name] += 1
+            rounds[f"{name} ({seen[name]})" if seen[name] > 1 else name] = rows
     return dict(sorted(rounds.items()))
 
 

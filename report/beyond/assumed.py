@@ -291,7 +291,7 @@ def _fine_tuned(view: View) -> Assumptions:
     repair = lost > -of.first_round(view).change(of.sample(view), ZERO, WITHIN).mean / 2
     yield "that it gained there more than half is repair", repair
     yield "No book was trained on and scored", _apart(of.first_round(view), view)
-    yield "None of them is scored or holds keys", _apart(of.second_round(view), view)
+    yield "share no author with a book that is scored", _apart(of.second_round(view), view)
     by_step = of.training_gaps(view, PAPERS, 1)[0]
     order = of.trained_on(view, RIVAL)["order"]
     slope = training.slope(by_step, order, first=16)

@@ -52,9 +52,15 @@ def test_the_weights_of_a_folder_are_its_tensors_whatever_file_holds_them(hashes
 
 
 def test_the_weights_of_a_folder_are_those_that_are_loaded(hashes, tmp_path):
-    """A loader takes a file that has the usual name rather than an index."""
+    """A loader takes the last file of an index, and a file that has the usual name rather than an
+    index."""
     first = hashes({"a": A, "b": B}, dict.fromkeys("ab", "1.safetensors"))
     other = {"a": A, "b": 2 * B}
+    for name, wins in (("0.safetensors", False), ("2.safetensors", True)):
+        safetensors.torch.save_file(other, tmp_path / name)
+        index = {"weight_map": {"a": "1.safetensors", "b": name}}
+        files.write_json(tmp_path / "model.safetensors.index.json", index)
+        assert (weights_hashes(tmp_path) != first) == wins
     safetensors.torch.save_file(other, tmp_path / "model.safetensors")
     assert weights_hashes(tmp_path) != first
 

@@ -189,13 +189,19 @@ def test_a_checkpoint_stays_until_the_one_that_replaces_it_is_there(finetuned, c
     terminated = wait(fork(lambda: signalled("training_step", 3, signal.SIGTERM, anew)))
     assert terminated == 128 + signal.SIGTERM
     assert len(facts(tmp_path / "out")["losses"]) == 1
-    resumed = (tmp_path / "out.unfinished/checkpoint-2").stat().st_mtime_ns
+    assert (tmp_path / "out.unfinished/checkpoint-2").is_dir()
     stopped = wait(fork(lambda: signalled("training_step", 4, signal.SIGTERM, anew)))
     assert stopped == 0  # a single step was left, of two micro-batches
-    assert len(facts(tmp_path / "out")["losses"]) == 3 and resumed
+    assert len(facts(tmp_path / "out")["losses"]) == 3
     assert not (tmp_path / "out.unfinished").exists()
     file = tmp_path / "results/toy/finetune/pi_s=2_seed=0.json"
     assert read(file)["identity"] == facts(tmp_path / "out")["identity"]
+    # What was stopped under other settings is begun anew.
+    other = command("--steps", 2, "--replace", "--learning-rate", "0.02")
+    assert wait(fork(lambda: signalled("training_step", 1, signal.SIGTERM, other))) == 143
+    assert finetuned("--steps", 2, "--replace")[0] == 0
+    assert len(facts(tmp_path / "out")["losses"]) == 2
+    assert not (tmp_path / "out.unfinished").exists()
 
 
 def test_a_loss_that_is_not_finite_stops_before_it_reaches_the_weights(

@@ -124,6 +124,7 @@ def test_in_bfloat16_they_keep_the_frequencies(usual, tmp_path):
     seen = torch.load(tmp_path / "seen.pt")
     assert seen["stage"] == 3
     assert seen["weights"] == torch.bfloat16
+    assert facts(tmp_path / "two")["run"]["weights"] == "bfloat16"
     assert seen["gradients"] == torch.float32
     expected = rope.scale(RopeGeometry(16, 10000.0, 2048), rope.BASELINE, 4).inv_freq
     exported = AutoModelForCausalLM.from_pretrained(tmp_path / "two")
