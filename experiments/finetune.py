@@ -26,7 +26,7 @@ from core.errors import InputError
 from core.setting import Setting
 from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, texts
-from experiments.kit.command import Command
+from experiments.kit.command import Command, asked_by_suite
 from experiments.kit.command_line import count, number, option, two_or_more
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ class FineTune(Command):
     def in_suite(self, name: str) -> bool:
         """As for evaluations; and with the settings of the suite."""
         settings = {*_STATED, "steps", "length", "bos"} - {"device_batch", "checkpointing"}
-        return super().in_suite(name) and self.asked_by_suite("method", "factor", "seed", *settings)
+        return super().in_suite(name) and asked_by_suite(
+            self, "method", "factor", "seed", *settings
+        )
 
     def setting(self) -> tuple[str, dict]:
         """The method and its options."""

@@ -32,7 +32,7 @@ from core.errors import InputError
 from core.setting import Setting
 from eval.intervals import LEAST_FOR_MEDIAN
 from experiments.kit import command_line
-from experiments.kit.command import ALL, Command
+from experiments.kit.command import ALL, Command, asked_by_suite
 from experiments.kit.command_line import count, number, option, two_or_more
 from experiments.kit.engine import Engine
 
@@ -140,7 +140,7 @@ class TimeCost(Command):
 
     def in_suite(self, name: str) -> bool:
         """At the factor of the suite."""
-        return self.asked_by_suite("factor")
+        return asked_by_suite(self, "factor")
 
     def rows(self, scores: dict) -> Iterator[tuple[str, ...]]:
         for row in scores["rows"]:

@@ -161,11 +161,8 @@ def claims(tested: list[list[Tested]]) -> Assumptions:
     yield "Fine-tunes of SmolLM2 have one here", seeds <= {1}
 
 
-def readme(of: dict[str, View]) -> Assumptions:
+def readme(_: dict[str, View]) -> Assumptions:
     yield "all six within", _all_six()
-    for name in ("llama2-7b", "smollm2", "tiny"):
-        zero, *others = (of[name].disturbance(each, 2) for each in (ZERO, "PI", RIVAL))
-        yield "DPRoPE changes them least", zero < min(others)
 
 
 def paper(_: dict[str, View]) -> Assumptions:

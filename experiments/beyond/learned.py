@@ -29,7 +29,7 @@ from core.geometry import RopeScaling
 from core.setting import Setting
 from experiments.beyond.blocks import divisions
 from experiments.kit import command_line, texts
-from experiments.kit.command import Command
+from experiments.kit.command import Command, asked_by_suite
 from experiments.kit.command_line import count, number, option, seed
 from experiments.kit.engine import Engine
 from records import journal
@@ -138,7 +138,7 @@ class Learned(Command):
 
     def in_suite(self, name: str) -> bool:
         """From a method, at a factor and with a seed of the suite."""
-        return self.asked_by_suite("start", "factor", "seed")
+        return asked_by_suite(self, "start", "factor", "seed")
 
     def start(self) -> RopeScaling:
         """The factors of the method of --from; InputError if it has none without training."""

@@ -181,16 +181,6 @@ class Command:
         """Whether a run of this name is one of the base model's suite."""
         return name in suite.names(self.model.folder, self.model.origin)
 
-    def asked_by_suite(self, *options: str) -> bool:
-        """Whether the base model's suite calls this script, and these options are the same then."""
-        parser = self.parser()
-        for program, *words in suite.commands(self.model.folder, self.model.origin):
-            if program == records.program(self.name):
-                asked = parser.parse_args(words)
-                if all(getattr(asked, each) == getattr(self.arguments, each) for each in options):
-                    return True
-        return False
-
     def check_model(self) -> None:
         """Refuse a folder that holds records of other models."""
         check_owner(self.results, self.model.folder)
@@ -262,6 +252,18 @@ class Command:
         if lines and self.unit:
             print(f"{self.unit}:")
         print(*lines, written, sep="\n")
+
+
+def asked_by_suite(command: Command, *options: str) -> bool:
+    """Whether the base model's suite calls the script of a command, and these options are the same
+    then."""
+    parser = command.parser()
+    for program, *words in suite.commands(command.model.folder, command.model.origin):
+        if program == records.program(command.name):
+            asked = parser.parse_args(words)
+            if all(getattr(asked, each) == getattr(command.arguments, each) for each in options):
+                return True
+    return False
 
 
 def default_results(model: Model) -> Path:
