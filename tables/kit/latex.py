@@ -71,11 +71,12 @@ def render(table: Table) -> str:
     ]
     for index, block in enumerate(pieces):
         if index == 0:
-            caption = text(f"{table.heading} {block.title}".strip())
+            below = f" Below: {block.title}." if block.title else ""
+            caption = text(f"{table.heading}{below}".strip())
             start = [rf"\caption{{{caption}}}\label{{tab:{table.name}}}"]
         else:  # under the number of the first
             sketch = " (a sketch)" if table.sketch else ""
-            title = text(f"{table.name.replace('_', ' ')}{sketch}: {block.title}")
+            title = text(f"continued{sketch}. {block.title}.")
             start = [r"\addtocounter{table}{-1}", rf"\caption{{{title}}}"]
         lines += [
             r"\begin{table*}\centering\small\setlength{\tabcolsep}{3pt}",
