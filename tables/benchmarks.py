@@ -13,6 +13,7 @@ from analysis.results import Record, Results
 from analysis.scores import Score, book_of, counted, interval
 from analysis.settings import STATES, seed_count
 from core import ORIGINAL, PROPOSED, SYMBOLS, TIME_REFERENCE, rope
+from core.setting import tokens
 from tables.kit.table import Block, Cell, Table, score_block, sentence_case, titles
 
 INTERVALS = (
@@ -140,10 +141,13 @@ def perplexity(results: Results) -> Table:
     def which(record: Record) -> str:
         """Which texts and which part of them were scored, and the stride or strides, where not the
         paper's."""
-        tokens = record.run["tokens"]
-        beginnings = "" if tokens is None else f", first {tokens:,} tokens"
+        most = record.run["tokens"]
+        beginnings = "" if most is None else f", first {most:,} tokens"
         stride = record.run["stride"]
-        strides = ", ".join(map(str, stride if isinstance(stride, list) else [stride]))
+        strides = str(stride)
+        if isinstance(stride, list):
+            at = zip(stride, map(tokens, record.run["lengths"]), strict=True)
+            strides = ", ".join(f"{each} at {length}" for each, length in at)
         stated = "" if stride == 256 else f", S = {strides}"
         return f"{beginnings}{stated}, {titles(map(book_of, record.run['data']))}"
 
