@@ -20,6 +20,11 @@ from experiments import suites
 from records import RESULTS, has, of_scaling
 
 Metrics = Callable[[Record], Scores]
+# Settings that fine-tunes have in common where they are compared, besides how much they read.
+TRAINED_ALIKE = (
+    *("data", "bos", "learning_rate", "betas"),
+    *("weight_decay", "clip", "dtype", "weights"),
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,8 @@ def comparisons(
             checks that.
     """
     sets = {}
-    trained_by = {of.identity: _training(of.run) for of in results.records("finetune")}
+    fine_tunes = results.records("finetune") if trained else ()
+    trained_by = {of.identity: _training(of.run) for of in fine_tunes}
     for record in results.records(experiment):
         if bool(record.training) == trained and factor in (None, record.run["factor"]):
             if results.folder != RESULTS:
@@ -141,9 +147,8 @@ def comparisons(
 def _training(run: dict) -> list:
     """What fine-tunes in one table have in common besides what records of their models state. Of a
     step that is its tokens for each of s, as CLEX's sequences are more and shorter than others'."""
-    settings = ("data", "bos", "learning_rate", "betas", "weight_decay", "clip", "dtype", "weights")
     tokens = run.get("batch", 1) * run.get("length", 1) / run["factor"]
-    return [*map(run.get, settings), tokens]
+    return [*map(run.get, TRAINED_ALIKE), tokens]
 
 
 def check_formula(record: Record, geometry: RopeGeometry | None) -> None:

@@ -35,12 +35,12 @@ if losses:
 def table(folder: Path) -> str:
     """CSV, a line for each score.
 
-    `part` names the folder of records that stand apart from the model's others; `set` numbers what
-    an experiment was measured on, and how, the largest set of records without training first;
-    `training` numbers the ways in which fine-tunes were trained, by what they read and their
-    settings, and is 0 without training; `n`
-    counts samples or books of each seed, an empty interval is none. `per_book` among the
-    options is of a fine-tune that read so many sequences of each book.
+    - `part` names the folder of records that stand apart from the model's others.
+    - `set` numbers what an experiment was measured on, and how; the largest set without training is
+      the first.
+    - `training` numbers what fine-tunes read, and how they were trained; 0 is without training.
+    - `per_book` among the options is of a fine-tune that read so many sequences of each book.
+    - `n` counts samples or books of each seed. An empty interval is none.
     """
     lines = [
         line

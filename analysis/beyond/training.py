@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analysis.comparison import TRAINED_ALIKE
 from analysis.results import Record, Results, read
 from analysis.scores import stacked
 from core import rope
@@ -16,11 +17,8 @@ from core.setting import Setting
 from eval.intervals import standard_error
 
 QUARTERS = 4
-# Of fine-tunes on the same data that were trained alike; with one seed, in the same order.
-_ALIKE = (
-    *("factor", "length", "batch", "steps", "per_book"),
-    *("learning_rate", "dtype", "data", "bos"),
-)
+# Of fine-tunes that read as much and were trained alike; with one seed, in the same order.
+_ALIKE = ("factor", "length", "batch", "steps", "per_book", *TRAINED_ALIKE)
 
 
 class Gap(NamedTuple):

@@ -31,7 +31,15 @@ from .configuration import (
     text_config,
     trained_length,
 )
-from .rotation import Float32, at_length, buffer_name, factor_name, rotary_module, state
+from .rotation import (
+    WITHIN_WINDOWS,
+    Float32,
+    at_length,
+    buffer_name,
+    factor_name,
+    rotary_module,
+    state,
+)
 
 
 def rope_geometry(model: PreTrainedModel) -> RopeGeometry:
@@ -101,9 +109,7 @@ def _check_windows(config: PreTrainedConfig, length: int) -> None:
     windows = [layer.get("sliding_window") for layer in layers]
     if windows and all(window and window <= length for window in windows):
         raise InputError(
-            f"each layer sees a window of {max(windows):,} tokens at most, so no rotated pair gets "
-            "beyond pre-training; leave the RoPE as it is and raise max_position_embeddings in "
-            "config.json."
+            f"each layer sees a window of {max(windows):,} tokens at most, {WITHIN_WINDOWS}"
         )
 
 

@@ -30,6 +30,11 @@ _IN_WINDOWS = (
     "llama4_text",
 )
 
+WITHIN_WINDOWS = (
+    "so no rotated pair gets beyond pre-training; leave the RoPE as it is and raise "
+    "max_position_embeddings in config.json."
+)
+
 
 def skeleton(config: PreTrainedConfig, rotates: bool = True) -> PreTrainedModel:
     """A model built from a configuration, with weights that take no memory, and rotary embeddings
@@ -103,9 +108,8 @@ def rotary_module(model: nn.Module) -> tuple[nn.Module, str, nn.Module]:
     rope_parameters(config)  # refuses a model without RoPE
     if config.model_type in _IN_WINDOWS:
         raise InputError(
-            f"a {config.model_type!r} model rotates only in layers that see a window of tokens, so "
-            "no rotated pair gets beyond pre-training; leave its RoPE as it is and raise "
-            "max_position_embeddings in config.json."
+            f"a {config.model_type!r} model rotates only in layers that see a window of tokens, "
+            f"{WITHIN_WINDOWS}"
         )
     # CLEX's embedding, and a learned one, are parents of the stock one that they replace.
     buffer = buffer_name(layer_type(config))

@@ -190,8 +190,6 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
         "seed": wanted.seed,
         "bos": list(wanted.bos),
         "per_book": wanted.per_book,
-        "control_tokens": "characters",
-        "hashed": True,  # what is written there, as it was not by older versions
     }
     directory = cache / identity(**what)
 

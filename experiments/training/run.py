@@ -231,9 +231,9 @@ def record(command: Command, facts: dict, run: dict, file: Path) -> None:
             "epochs": round(sequences / read["sequences"], 3),
             "losses": losses,
         },
-        # of the text: its tokens' hash, its books with their numbers of sequences, and, unless an
-        # older version trained it, the book of each sequence in training order
-        data_facts={name: read[name] for name in ("sha256", "books", "order") if name in read},
+        # of the text: its tokens' hash, its books with their numbers of sequences, and the book of
+        # each sequence in training order
+        data_facts={name: read[name] for name in ("sha256", "books", "order")},
         seconds=seconds,
         # that of the training, which an earlier command may have done elsewhere
         environment=facts.get("environment"),

@@ -223,11 +223,12 @@ class Output:
     def _begin_anew(self, stated: dict) -> None:
         """Clear the unfinished directory, unless the same run began there with --replace."""
         marker = self.unfinished / _REPLACES
-        begun = records.identity(**{name: stated[name] for name in ("run", "packages", "code")})
-        if not marker.exists() or marker.read_text(encoding="utf-8") != begun:
+        facts_of_run = {name: stated[name] for name in ("run", "packages", "code")}
+        begun = records.identity(**facts_of_run).encode()
+        if not marker.is_file() or marker.read_bytes() != begun:
             files.remove(self.unfinished)
             self.unfinished.mkdir(parents=True)
-            marker.write_text(begun, encoding="utf-8")
+            marker.write_bytes(begun)
 
     def finish(
         self,

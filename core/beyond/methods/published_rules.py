@@ -175,9 +175,7 @@ def longrope2(geometry: RopeGeometry, factor: float) -> RopeScaling:
 
 
 @register("cope", "CoPE")
-def cope(
-    geometry: RopeGeometry, factor: float, *, clipped: int | None = None, by_period: bool = False
-) -> RopeScaling:
+def cope(geometry: RopeGeometry, factor: float, *, clipped: int | None = None) -> RopeScaling:
     """CoPE, clipped RoPE: the slowest pairs turn by 1 to 0 of their angle, along half a cosine
     (arXiv 2602.05258).
 
@@ -185,11 +183,7 @@ def cope(
 
     Args:
         clipped: how many of the slowest pairs; by default 5/16 of all, as the authors' 20 of 64.
-        by_period: by default clip the pairs whose wavelength exceeds L instead, as an
-            implementation for mlx-lm does.
     """
-    if by_period and clipped is None:
-        clipped = int(np.sum(geometry.wavelength > geometry.context_length))
     count = _clipped(geometry, clipped)
     return _slowed(geometry, (1 + np.cos(np.linspace(0, np.pi, count))) / 2)
 

@@ -10,7 +10,7 @@ from experiments.suites.tiny import EVALUATIONS, SEEDS
 COMPARED = ("ntk", {}), ("dprope-significant", {}), ("mrrope-pro", {}), ("dprope-covered", {})
 # What others scale by: a base 50 times as large, as Llama 3's; CoPE as in mlx-lm's port; DroPE
 # before its fine-tune.
-RECIPES = ("abf", {"base": 65000.0}), ("cope", {"by_period": True}), ("hardclip", {"clipped": 32})
+RECIPES = ("abf", {"base": 65000.0}), ("hardclip", {"clipped": 32})
 RULES = ("longrope2", {}), ("dprope-covered", {}), ("mrrope-pro", {})
 WITHOUT_ATTENTION_FACTOR = ("yarn", {"attention_factor": 1.0})
 

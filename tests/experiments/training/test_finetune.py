@@ -196,9 +196,12 @@ def test_a_checkpoint_stays_until_the_one_that_replaces_it_is_there(finetuned, c
     assert not (tmp_path / "out.unfinished").exists()
     file = tmp_path / "results/toy/finetune/pi_s=2_seed=0.json"
     assert read(file)["identity"] == facts(tmp_path / "out")["identity"]
-    # What was stopped under other settings is begun anew.
+    # What was stopped under other settings is begun anew, and what cannot be read.
     other = command("--steps", 2, "--replace", "--learning-rate", "0.02")
     assert wait(fork(lambda: signalled("training_step", 1, signal.SIGTERM, other))) == 143
+    assert finetuned("--steps", 2, "--replace")[0] == 0
+    (tmp_path / "out.unfinished").mkdir()
+    (tmp_path / "out.unfinished/replaces").write_bytes(b"\xff")
     assert finetuned("--steps", 2, "--replace")[0] == 0
     assert len(facts(tmp_path / "out")["losses"]) == 2
     assert not (tmp_path / "out.unfinished").exists()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from core import rope
 from core.errors import InputError
-from core.rope import RopeGeometry, scale
+from core.rope import scale
 from tests.core.geometries import LLAMA2, SMOLLM2, factors, geometries, official
 
 ANY = pytest.mark.parametrize("geometry", [LLAMA2, SMOLLM2])
@@ -90,7 +90,6 @@ def test_a_given_base():
     [
         (LLAMA2, "cope", {}, 20),
         # the example of mlx-lm's pull request 1387
-        (RopeGeometry(64, 1e7, 262_144), "cope", {"by_period": True}, 10),
         (LLAMA2, "hardclip", {"clipped": 3}, 3),
         (LLAMA2, "hardclip", {"clipped": 64}, 64),  # DroPE
     ],
