@@ -185,6 +185,13 @@ class Region:
             return UNDECIDED
         return REPRODUCED if self.low < score.mean < self.high else CONTRADICTED
 
+    def times_too_wide(self, score: Score) -> float:
+        """A number's interval as a multiple of the widest that the region can hold; 0 if the
+        number has no interval."""
+        if score.low is None:
+            return 0.0
+        return (score.high - score.low) / (self.high - self.low)
+
     def p(self, score: Score) -> float:
         """The two-sided p-value of the nearer edge: the least level at which the interval contains
         no edge.

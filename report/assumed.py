@@ -162,7 +162,7 @@ def claims(tested: list[list[Tested]]) -> Assumptions:
 
 
 def readme(_: dict[str, View]) -> Assumptions:
-    yield "all six within", _all_six()
+    yield "each within", _all_six()
 
 
 def paper(_: dict[str, View]) -> Assumptions:

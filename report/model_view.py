@@ -16,6 +16,7 @@ from analysis import differences, disturbance, drawing, metrics
 from analysis.comparison import Comparison, Row, compared
 from analysis.results import NotMeasured, Results
 from analysis.scores import Score, number, shown
+from analysis.settings import BASELINE
 from core import rope
 from core.errors import InputError
 from core.setting import Setting
@@ -23,7 +24,7 @@ from records import RESULTS
 from tables.benchmarks import PUBLISHED
 from tables.kit import draw as tables_drawn
 from tables.kit import markdown
-from tables.kit.table import Block, Cell, Table
+from tables.kit.table import NONE, Block, Cell, Table
 
 # The sections of pages by name: the heading and, by the figure's name, what it shows.
 SECTIONS = {
@@ -261,3 +262,42 @@ FILTERS = {
     "number": number,
     "text": markdown.text,
 }
+
+
+@offered
+def overview(
+    view: View,
+    heading: str,
+    names: Sequence[str],
+    columns: Sequence[Sequence[str]],
+    trained: bool = False,
+    factor: float | None = None,
+) -> str:
+    """Several measures of a few rows; the original is not fine-tuned.
+
+    Args:
+        columns: each one's words, and what :func:`_measured` measures.
+    """
+    rows = []
+    for name in names:
+        tuned = trained and name != "original"
+        cells = (_measured(view, name, tuned, factor, *measure) for _, *measure in columns)
+        title = name if tuned == trained else f"{name}, not fine-tuned"
+        rows.append((title, *cells))
+    return table((heading, *(words for words, *_ in columns)), rows)
+
+
+def _measured(
+    view: View, name: str, trained: bool, factor: float | None, what: str, *metrics: str
+) -> str:
+    """A row's disturbance, its passkeys of some lengths, its loss in whole texts minus YaRN's, or
+    its score of an experiment."""
+    if what == "disturbance":
+        return number(view.disturbance(name, factor), 1)
+    if what == "passkey":
+        return view.passkeys(name, *metrics, trained=trained, factor=factor)
+    if what != "loss minus YaRN's":
+        return shown(view.score(what, name, *metrics, trained, factor), 1)
+    if name == BASELINE:
+        return NONE
+    return shown(view.gap("perplexity", name, BASELINE, *metrics, trained, factor), 3, True)

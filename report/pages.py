@@ -23,7 +23,7 @@ from core import discovery, files, rope
 from core.errors import InputError
 from experiments.kit import command_line
 from records import BEYOND, RESULTS, ROOT
-from report import all_results, assumed, audit, claims_page, overviews, paper_and_code
+from report import all_results, assumed, audit, claims_page, paper_and_code
 from report.model_view import FILTERS, View
 from report.sentences import FOLDERS, check
 from tables.kit import markdown
@@ -51,7 +51,6 @@ GLOBALS = {
     "FLOAT32": disturbance.FLOAT32,
     "methods": rope.METHODS,
     "paper_and_code": paper_and_code,
-    "published_disturbances": overviews.published_disturbances,
 }
 # What the words of each folder of templates assume; the one beyond the paper may not be there.
 ASSUMED = {TEMPLATES: assumed}

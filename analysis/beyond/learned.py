@@ -23,10 +23,10 @@ def factors(group: Row) -> np.ndarray:
 def end(group: Row) -> str:
     """How long its learning took, and how it ended, for a note."""
     seeds = seed_count(len(group.runs))
-    steps = " and ".join(dict.fromkeys(f"{run.scores['steps_made']:,}" for run in group.runs))
+    steps = ", ".join(f"{run.scores['steps_made']:,}" for run in group.runs)
     flat = all(run.scores["converged"] for run in group.runs)
     return (
-        f"{seeds}, {steps} steps. The held-out loss "
+        f"{seeds}: {steps} steps. The held-out loss "
         f"{'had stopped' if flat else 'was still'} falling."
     )
 

@@ -23,10 +23,12 @@ VERDICTS = {
     EXACT: "the paper's own numbers, computed again; the greatest deviation stands beside it",
     REPRODUCED: "the whole interval lies where the claim says",
     CONTRADICTED: "the whole interval lies where the claim does not",
-    UNDECIDED: "neither is shown; too few texts or seeds have no interval",
+    UNDECIDED: "neither is shown, or there is no interval",
     CERTAIN: "it could not have come out otherwise",
-    NONE: "no model has a record that could decide it; what it would take stands there",
+    NONE: "no record could decide it; what it would take stands there",
 }
+# What stands beside a statement that was not tested: what it would take.
+TAKES = "a test takes"
 FINE_TUNED = STATES[True]
 
 
@@ -156,9 +158,15 @@ def decided(statements: Iterable[Statement]) -> list[Statement]:
     """The statements with their verdicts; they are decided together, at Holm's levels."""
     statements = list(statements)
     levels = iter(holm([each.region.p(each.number) for each in statements if each.is_open]))
-    return [
-        replace(each, verdict=each.region.verdict(each.number, next(levels)))
-        if each.is_open
-        else each
-        for each in statements
-    ]
+    return [_decided(each, next(levels)) if each.is_open else each for each in statements]
+
+
+def _decided(stated: Statement, level: float) -> Statement:
+    """At this level; not tested where the interval is wider than the margin, which then could not
+    have been met."""
+    verdict = stated.region.verdict(stated.number, level)
+    too_wide = stated.region.times_too_wide(stated.number)
+    if verdict != UNDECIDED or too_wide <= 1:
+        return replace(stated, verdict=verdict)
+    takes = f"an interval {too_wide:.1f} times narrower"
+    return replace(stated, beside=[*stated.beside, (TAKES, takes)])

@@ -18,9 +18,9 @@ from figures.kit import style
 def needles(results: Results) -> Figure:
     """Keys hidden in books: nats a key, by distance.
 
-    Beyond the paper. “Last” reads the last L tokens alone and can only guess beyond. What costs
-    more than a guess says another number. At most seven settings are drawn; the table of keys has
-    all, with intervals.
+    Beyond the paper. “Last” reads the last L tokens alone and can only guess beyond. A cost
+    above a guess means that another number is likelier. At most seven settings are drawn; the
+    table of keys has all, with intervals.
 
     A panel for each set of records that can be compared, and none for one alone if there are more.
 

@@ -9,7 +9,7 @@ from analysis import published
 from analysis.claims import CLAIMS
 from analysis.claims.statement import CERTAIN, EXACT, NONE, TEST_BED, Statement, overall
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
-from analysis.scores import Score
+from analysis.scores import Score, shown
 from records import RESULTS
 from tests.analysis.recorder import Recorder, in_books, of_passkeys, score
 from tests.files import read
@@ -236,6 +236,26 @@ def test_the_test_bed_decides_time_and_what_is_so_by_construction_alone(claimed)
     assert decided == {"mine": {"least_disturbance", "ruler"}, TEST_BED: {"least_disturbance"}}
 
 
+@pytest.mark.parametrize("by", ["losses", "keys"])
+def test_beside_stands_the_choice_of_pairs_alone(claimed, by):
+    """DPRoPE with YaRN's attention factor, 0.1·ln 2 + 1, against YaRN; no other pairs with it."""
+    noise = np.resize([0.1, -0.1], 8)
+    within = [1.0] * 8
+    for method, given, beyond in (
+        ("yarn", {}, 2 + noise),
+        ("dprope", PAPERS, [2.7] * 8),
+        ("dprope", PAPERS | {"attention_factor": 1.0693}, [2.4] * 8),
+        ("dprope", {"attention_factor": 1.0693}, [9.0] * 8),
+    ):
+        getattr(claimed, by)(method, in_books(within, beyond), options=given)
+    (gap,) = claimed.statements("less_is_better")
+    assert gap.number.mean == pytest.approx(0.7)
+    expected = Score(0.4, *over_books(0.4 - noise))
+    assert dict(gap.beside)["with YaRN's attention factor"] == shown(
+        expected, 3 if by == "losses" else 2, sign=True
+    )
+
+
 @pytest.mark.parametrize(
     "relative, width, rounds, verdict, clex",
     [
@@ -250,9 +270,20 @@ def test_time_may_cost_what_the_paper_cannot_print(claimed, relative, width, rou
         | {"relative_to_pi": value, "low": value - width, "high": value + width}
         for method, value in (("pi", 1.0), ("clex", 3.0), ("dprope", relative))
     ]
-    claimed.add("time_cost", None, {"rows": rows})
+    claimed.add("time_cost", None, {"rows": rows}, length=512)
     assert claimed.outcome("time") == (verdict, [(relative, verdict)])
     assert claimed.outcome("clex_time") == (clex, [(3.0, clex)])
+
+
+@pytest.mark.parametrize("length, verdict", [(8192, NONE), (8193, HOLDS)])
+def test_clex_solves_nothing_within_l(claimed, length, verdict):
+    row = {"options": {}, "phase": "test", "again": False, "rounds": 100}
+    rows = [
+        row | {"method": method, "relative_to_pi": time, "low": time - 0.01, "high": time + 0.01}
+        for method, time in (("pi", 1.0), ("clex", 3.0))
+    ]
+    claimed.add("time_cost", None, {"rows": rows}, length=length)
+    assert claimed.outcome("clex_time")[0] == verdict
 
 
 def test_the_real_longbench_e_is_judged_beyond_4k_beside_the_papers_own_difference(claimed):
@@ -319,10 +350,11 @@ BS = (90, 720)  # beside 360
     [
         ("n_hat_open_llm", N_HATS, (50.0, 50.1, 0, 99), 0.01, [HOLDS, HOLDS]),
         ("n_hat_open_llm", N_HATS, (30, 50.1, 0, 99), 0.2, [FAILS, OPEN]),  # margins of 0.30
+        ("n_hat_open_llm", N_HATS, (50, 50.1, 0, 99), 0.22, [NONE, NONE]),  # a difference's is 0.31
         ("n_hat_longbench_e", N_HATS, (45, 20, 0, 99), 1, [HOLDS]),  # of the least value alone
         ("n_hat_longbench_e", N_HATS, (55, 20, 0, 99), 1, [FAILS]),
         ("intervals_open_llm", BS, (50, 30), 0.01, [HOLDS, FAILS]),
-        ("intervals_longbench_e", BS, (50, 30), 1, [OPEN, HOLDS]),
+        ("intervals_longbench_e", BS, (50, 30), 1, [NONE, HOLDS]),  # wider than the margin
         ("intervals_longbench_e", BS, (40, 55), 0.01, [FAILS, FAILS]),
     ],
 )
