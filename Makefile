@@ -11,10 +11,13 @@ BOOKS_OF ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
+N_HAT   ?=
+STEPS   ?=
+SEED    ?=
 RESULTS ?=
 PY      := $(VENV)/bin/python
 # What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
-WRITTEN := MODEL METHOD METHODS FACTOR QUICK TEXTS BOOKS_OF BENCHMARKS CORPUS REPLACE RESULTS
+WRITTEN := MODEL METHOD METHODS FACTOR QUICK TEXTS BOOKS_OF BENCHMARKS CORPUS REPLACE N_HAT STEPS SEED RESULTS
 unexport $(WRITTEN)
 define newline
 
@@ -62,7 +65,9 @@ help: ## This list
 reproduce: env ## Render everything, audit the paper, verify a part
 	@$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),-O) tables figures
 	@$(MAKE) --no-print-directory pages audit verify report
-	@git diff --quiet && echo "Every table, figure and page is the committed one." || git diff --stat || true
+	@git rev-parse --git-dir >/dev/null 2>&1 || exit 0; \
+	  changed=$$(git status --porcelain README.md results tables figures experiments); \
+	  if [ -z "$$changed" ]; then echo "Every table, figure and page is the committed one."; else echo "$$changed"; fi
 test: env ## Run the test suite
 	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 lint: env ## Check style, format (ruff) and types (mypy)
@@ -72,7 +77,7 @@ lint: env ## Check style, format (ruff) and types (mypy)
 without-beyond: env ## Show that the paper's part stands alone: render it without what lies in beyond/
 	rm -rf build/without-beyond && git clone --quiet . build/without-beyond
 	find build/without-beyond -name beyond -type d -prune -exec rm -r {} +
-	$(MAKE) -C build/without-beyond VENV=$(abspath $(VENV)) -o $(abspath $(VENV))/.installed tables figures pages
+	at=$$(cd $(VENV) && pwd) && $(MAKE) -C build/without-beyond VENV="$$at" -o "$$at/.installed" tables figures pages
 
 ##@ Install
 PIP     = $(PY) -m pip install --quiet --disable-pip-version-check
@@ -99,7 +104,7 @@ env-flash: env ## Compile FlashAttention-2, for training on GPUs (needs nvcc 13)
 	$(PY) -m pip install wheel==0.48.0
 	$(PY) -m pip install --no-build-isolation -r requirements-flash.txt
 # What has no wheels for macOS; training on GPUs alone needs it.
-LINUX   = triton|liger_kernel
+LINUX   = triton|liger_kernel|nvidia-[^=]*|cuda-[^=]*
 lock: ## Resolve requirements.in into requirements.lock
 	rm -rf build/lock && $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet -r requirements.in
 	{ head -1 requirements.lock; build/lock/bin/python -m pip freeze | sort -f | \
@@ -144,11 +149,11 @@ ablations: env ## Tables 4-7: vary n̂ and b; options as for `rerun`
 
 ##@ Train
 train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
-##   MODEL=tiny METHOD=dprope FACTOR=2 CORPUS=DIR of books, REPLACE=1
+##   MODEL=tiny METHOD=dprope N_HAT=40 FACTOR=2 STEPS=32 SEED=0 CORPUS=DIR of books, REPLACE=1
 	$(PY) -m experiments.finetune $(call option,--model,MODEL) --method $(call quote,$(value METHOD)) \
-	  $(call option,--factor,FACTOR) $(call option,--corpus,CORPUS) $(call option,--results,RESULTS) \
-	  $(if $(call on,REPLACE),--replace)
+	  $(call option,--n-hat,N_HAT) $(call option,--factor,FACTOR) $(call option,--steps,STEPS) $(call option,--seed,SEED) \
+	  $(call option,--corpus,CORPUS) $(call option,--results,RESULTS) $(if $(call on,REPLACE),--replace)
 
 ##@ Other
-clean: ## Remove build/ and runs/; results/ and .venv stay
-	rm -rf build runs
+clean: ## Remove what is made again in minutes; records, checkpoints and .venv stay
+	find build -mindepth 1 -maxdepth 1 ! -name 'rerun*' ! -name 'own*' ! -name 'mine*' -exec rm -rf {} + 2>/dev/null || true

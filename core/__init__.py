@@ -10,4 +10,6 @@ TIME_REFERENCE = "pi"  # times are given relative to its time
 BASELINE = "yarn"  # differences are taken from its scores
 PROPOSED = "dprope"  # the paper's own method
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
+# What a fine-tune says of its training, and the same in an export of it.
+TRAINING = "training.json", "training.base.json"
 CLEX_FILE = "clex.safetensors"  # the learned part of a CLEX checkpoint, beside its weights

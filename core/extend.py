@@ -58,11 +58,16 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     else:
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
+    note(model, method, options)
+    model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
+    return model
+
+
+def note(model: PreTrainedModel, method: str, options: dict) -> None:
+    """State in an extended model's configuration which method extended it."""
     getattr(text_config(model.config), configuration.EXTENSION).update(
         method=method, options=rope.stated_options(method, options)
     )
-    model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
-    return model
 
 
 def _check_model(model: PreTrainedModel) -> None:

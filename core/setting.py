@@ -109,7 +109,7 @@ class Setting:
         names = [None, *rope.METHODS]
         index = names.index(self.method) if self.method in names else len(names)
         rest = dict(self.options)
-        n_hat = rest.pop("n_hat", None) or 1e9
+        n_hat = rest.pop("n_hat", 1e9)
         intervals = rest.pop("intervals", 0)
         given = -n_hat, intervals, len(rest), str(rest)
         return "file" in rest, index, self.factor, *given, self.last or 0

@@ -16,11 +16,8 @@ command resumes it, with the same result.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-from typing import TYPE_CHECKING
 
-import records
 from core import rope
 from core.errors import InputError
 from core.setting import Setting
@@ -28,9 +25,6 @@ from experiments.base_models.model import Training
 from experiments.kit import command_line, processes, texts
 from experiments.kit.command import Command, asked_by_suite
 from experiments.kit.command_line import count, number, option, two_or_more
-
-if TYPE_CHECKING:
-    from experiments.kit.model import Model
 
 # Settings of the base model that an option of the same name changes.
 _STATED = (
@@ -49,10 +43,11 @@ class FineTune(Command):
 
     name = "finetune"
     unit = "training loss in nats per token"
+    own_results = True
 
     @staticmethod
     def add_arguments(parser: command_line.Parser) -> None:
-        command_line.add_method_arguments(parser, several=rope.PROPOSED)
+        command_line.add_method_arguments(parser, several=rope.PROPOSED, many="one of")
         parser.set_defaults(method=[rope.PROPOSED])
         option(parser, "--seed", command_line.seed, "N", "seed of the data's order", 0)
         option(
@@ -115,10 +110,6 @@ class FineTune(Command):
             "--dry-run", action="store_true", help="print what the run needs and do nothing else"
         )
         option(group, "--gpus", count, "N", "A100s to plan for (default: as many as GPUs are here)")
-
-    def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
-        super().__init__(arguments, model)
-        self.results = arguments.results or records.OWN
 
     def run(self) -> None:
         """Train, unless the checkpoint exists, and write its record."""

@@ -47,6 +47,7 @@ from experiments.suites.suite import Chain, Suite, chains_of
 
 SKIPPED_COMMAND = f"{SKIPPED}the command "
 BENCHMARKS = "open_llm", "longbench_e"  # the folders that --benchmarks may hold
+_LINUX = sys.platform == "linux"
 _PAUSE = 0.1  # seconds until running chains are looked at again
 
 
@@ -107,7 +108,7 @@ def _measure_all(
     import torch
 
     if not workers:
-        workers = 1 if torch.cuda.is_available() else len(os.sched_getaffinity(0))
+        workers = 1 if torch.cuda.is_available() else _cores()
     logs = suite.output / "logs"
     with files.lock(suite.output):
         print(f"{estimate(chains.values(), suite, workers)}; logs in {logs}", flush=True)
@@ -430,18 +431,27 @@ def run(chains: Mapping[int, Chain], command: Sequence[str], logs: Path, workers
 
 
 def _started(command: Sequence[str], log: Path, side_by_side: int) -> subprocess.Popen:
-    """`python -m COMMAND` with its share of the cores; it ends with this process."""
-    threads = max(len(os.sched_getaffinity(0)) // side_by_side, 1)
+    """`python -m COMMAND` with its share of the cores; on Linux it ends with this process."""
+    threads = max(_cores() // side_by_side // processes.expected(), 1)
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    if side_by_side > 1:
+        environment["TOKENIZERS_PARALLELISM"] = "false"
+    # 1 is PR_SET_PDEATHSIG
+    with_this = functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM) if _LINUX else None
     with open(log, "ab") as output:
         return subprocess.Popen(
             [sys.executable, "-m", *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=os.environ | {"OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"},
-            # 1 is PR_SET_PDEATHSIG
-            preexec_fn=functools.partial(ctypes.CDLL(None).prctl, 1, signal.SIGTERM),
+            env=environment,
+            preexec_fn=with_this,
         )
+
+
+def _cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if _LINUX else os.cpu_count() or 1
 
 
 def _skipped(log: Path, begin: int, status: int) -> list[str]:

@@ -14,11 +14,15 @@ from collections.abc import Iterable
 import records
 from core import files
 from core.errors import check_choice
+from core.schema import Count, Text, check, having
 from eval import Request, ruler
 from experiments.kit import command_line
 from experiments.kit.command_line import count, list_option, option, seed
 from experiments.kit.experiment import Prepared
 from experiments.kit.generation import Generation
+
+_SAMPLE = having({"index": Count, "prompt": Text, "references": list[Text], "length": Count})
+_SAMPLES = having({"samples": list[_SAMPLE]})
 
 
 class Ruler(Generation):
@@ -84,7 +88,8 @@ class Ruler(Generation):
                 tokenizer = self.model.tokenizer
                 drawn = ruler.samples(task, length, tokenizer, given.samples, given.seed, encode)
                 files.write_json(file, {"samples": drawn})
-            return files.read_json(file, "remove it to make the samples again")["samples"]
+            again = "remove it to make the samples again"
+            return check(files.read_json(file, again), _SAMPLES, str(file), again)["samples"]
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = key.split("/")[1]

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from core import files, schema
+from core import TRAINING, files, schema
 from core.errors import InputError
 from core.schema import Count, Number, Text, having
 from records import content_hash, identity
 from records.schema import Positive, filled
 
-FILE = "training.json"
+FILE, OF_BASE = TRAINING
 _Hashes = dict[str, Text]
 _RUN = having(
     {
@@ -59,15 +59,14 @@ def books(facts: dict) -> list[dict]:
     return [*facts.get("data_facts", {}).get("books", ()), *facts.get("before", ())]
 
 
-def read(folder: Path) -> dict | None:
-    """The training.json of a checkpoint that experiments.finetune made; None for any other.
-
-    Raises:
-        InputError: the training.json is not what experiments.finetune wrote.
-    """
+def of(folder: Path) -> dict | None:
+    """The training.json in a folder, see :func:`read`; None if it has none."""
     file = folder / FILE
-    if not file.is_file():
-        return None
+    return read(file) if file.is_file() else None
+
+
+def read(file: Path) -> dict:
+    """A training.json; InputError if it is not what experiments.finetune wrote."""
     anew = (
         "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
         "wrote it, or remove it to evaluate the checkpoint under its own name"

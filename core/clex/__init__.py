@@ -223,10 +223,16 @@ def read(weights: str | os.PathLike, geometry: RopeGeometry) -> ClexRotaryEmbedd
             down = tensors.get_tensor("down")
             trained_for = json.loads(tensors.metadata()["trained_for"])
         trained = RopeGeometry(**trained_for["geometry"])
+        longest = trained_for["max_factor"]
     except (safetensors.SafetensorError, TypeError, KeyError, ValueError) as error:
         raise InputError(
             f"{file} does not hold CLEX weights as core.clex.save writes them ({error})."
         ) from error
+    if longest != MAX_FACTOR:
+        raise InputError(
+            f"the CLEX weights in {file} were trained for s up to {longest}, and this version "
+            f"takes {MAX_FACTOR}; {_TRAIN}."
+        )
     if trained != geometry:
         raise InputError(
             f"the CLEX weights in {file} were trained for {_words(trained)}, and this model has "

@@ -33,6 +33,7 @@ from transformers.utils import (
     logging,
 )
 
+from .. import TRAINING
 from ..errors import InputError, in_one_line
 from . import schema
 from .configuration import check_section, rope_parts, text_config
@@ -45,6 +46,7 @@ _WEIGHTS = (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_NAME, WEIGHTS_IN
 _KEPT = (
     "config.json",
     "generation_config.json",
+    *TRAINING,
     "README.md",
     "README.base.md",
     "LICEN[CS]E*",
@@ -281,8 +283,9 @@ def copy(source: Path, target: Path) -> None:
             f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3
         )
     for file in files:
-        (target / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / file, target / file)
+        name = TRAINING[1] if str(file) == TRAINING[0] else file
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / file, target / name)
 
 
 def weights(source: Path) -> dict[Path, dict[str, torch.Tensor]]:

@@ -356,8 +356,8 @@ def older_keys(config: PreTrainedConfig) -> dict:
     parameters = dict(rope_parameters(config))
     base, share = _OLDER_NAMES.get(config.model_type, _NAMES)
     keys = {base: parameters.pop("rope_theta")}
-    if (rotated := parameters.pop("partial_rotary_factor", 1.0)) != 1:
-        keys[share] = rotated
+    if "partial_rotary_factor" in parameters:  # 1, too: classes default to less
+        keys[share] = parameters.pop("partial_rotary_factor")
     if _is_phi3(config) and "short_factor" in parameters:  # it takes no more
         parameters = {"type": "longrope"} | {
             key: parameters[key] for key in ("short_factor", "long_factor")
@@ -368,7 +368,7 @@ def older_keys(config: PreTrainedConfig) -> dict:
     keys["rope_scaling"] = None if parameters == {"rope_type": "default"} else parameters
     if layer_type(config):
         windows = config.rope_parameters.get("sliding_attention") or {}
-        if windows.get("rope_theta", keys[base]) != keys[base]:
+        if "rope_theta" in windows:
             keys["rope_local_base_freq"] = windows["rope_theta"]
     return keys
 

@@ -80,6 +80,11 @@ class Learned(Command):
             given.steps, given.batch, given.learning_rate, given.evaluate_every
         )
         start = self.start()
+        if self.model.training:
+            raise InputError(
+                f"{self.model.name} is fine-tuned, and records of learned factors do not say so; "
+                "give the model before that."
+            )
         length = self.extended_length
         divisions(self.context_length, length)  # refuses a length that has no equal blocks
         library = texts.unread(self)

@@ -64,6 +64,11 @@ class Needles(Experiment):
             key = f"{book.title} {book.sha256[:12]}"
             text = ids[: sizes[book]].tolist()
             samples[key] = (book.title, haystacks.haystack(text, needles[book], self.bos))
+        if self.arguments.last and self.context_length <= haystacks.QUESTION:
+            raise InputError(
+                f"the question takes all {self.context_length} tokens that --last reads; leave it "
+                "out, or give a model with a longer context."
+            )
         settings = {
             "length": length,
             "keys": len(hidden[0]),

@@ -40,6 +40,7 @@ class Command:
         name: of the script and of its folder of records.
         unit: what a score is, in words; a run ends with it.
         divides: whether several processes divide its work.
+        own_results: whether its records go to the folder of one's own models, of whatever model.
         arguments: the options, of which the model's suite gave those that were left open.
         model: the model.
         factor: s: that by which the checkpoint was extended, else that of --factor; 1 for a model
@@ -50,6 +51,7 @@ class Command:
     name: ClassVar[str]
     unit: ClassVar[str] = ""
     divides: ClassVar[bool] = True
+    own_results: ClassVar[bool] = False
 
     @staticmethod
     def add_arguments(parser: command_line.Parser) -> None:
@@ -111,13 +113,14 @@ class Command:
         parser.add_argument("-h", "--help", action="store_true", help="show this text and end")
         base_models.add_argument(parser)
         cls.add_arguments(parser)
-        command_line.add_records_arguments(parser)
+        command_line.add_records_arguments(parser, cls.own_results)
         return parser
 
     def __init__(self, arguments: argparse.Namespace, model: Model) -> None:
         self.arguments = arguments
         self.model = model
-        self.results = arguments.results or default_results(model)
+        place = records.OWN if self.own_results else default_results(model)
+        self.results = arguments.results or place
         if model.extension:
             self.factor = model.extension["factor"]
         else:

@@ -20,7 +20,8 @@ from core.errors import InputError, NonFiniteError, in_one_line, meant
 SKIPPED = "skipped "  # the beginning of a line in which a command says what it leaves out
 _SCORED_AT = ("length", "depth", "start", "end")  # what a score in a list is of
 _MOST = 10**12  # tokens, steps or samples, more than any machine measures
-_PLACES = "(default results/, for a model of your own build/own/results/)"
+_OWN_PLACE = "build/own/results/"
+_PLACES = f"results/, for a model of your own {_OWN_PLACE}"
 
 
 class UsageError(InputError):
@@ -198,18 +199,21 @@ def directory(text: str) -> Path:
     return place
 
 
-def add_method_arguments(to: argparse.ArgumentParser, several: str = "") -> None:
+def add_method_arguments(
+    to: argparse.ArgumentParser, several: str = "", many: str = "one or more of"
+) -> None:
     """Add --method, --factor and every method's own options, as the registry's signatures have
     them.
 
     Args:
         several: where several methods are taken, the words for the default; one must be given
             otherwise.
+        many: what --help says of how many.
     """
     to.usage = "%(prog)s [options]"  # all of them would fill half a page
     names = ", ".join(rope.METHODS)
     if several:
-        list_option(to, "--method", str, "NAME", f"one or more of {names} (default: {several})")
+        list_option(to, "--method", str, "NAME", f"{many} {names} (default: {several})")
     else:
         to.add_argument("--method", required=True, metavar="NAME", help=f"one of {names}")
     add_factor_argument(to)
@@ -275,12 +279,17 @@ def add_dtype_argument(to: argparse.ArgumentParser) -> None:
 
 def add_results_argument(to: argparse.ArgumentParser) -> None:
     """Add --results, where records are read."""
-    option(to, "--results", path, "DIR", f"read records from DIR {_PLACES}")
+    option(to, "--results", path, "DIR", f"read records from DIR (default {_PLACES})")
 
 
-def add_records_arguments(to: argparse.ArgumentParser) -> None:
-    """Add --results and --replace: where records are written, and whether they are replaced."""
-    option(to, "--results", directory, "DIR", f"write records to DIR {_PLACES}")
+def add_records_arguments(to: argparse.ArgumentParser, own: bool = False) -> None:
+    """Add --results and --replace: where records are written, and whether they are replaced.
+
+    Args:
+        own: whether they go to the folder of one's own models by default.
+    """
+    place = _OWN_PLACE if own else _PLACES
+    option(to, "--results", directory, "DIR", f"write records to DIR (default {place})")
     to.add_argument(
         "--replace",
         action="store_true",

@@ -163,12 +163,17 @@ class Source:
                 break
         return Path(found)
 
-    def json(self, name: str) -> dict | None:
-        """What its JSON file of this name holds; None if it has none."""
-        file = cached_file(
+    def file(self, name: str) -> Path | None:
+        """Its file of this name, of the hub's downloaded if needed; None if it has none."""
+        found = cached_file(
             self.place, name, _raise_exceptions_for_missing_entries=False, **self.pin
         )
-        return schema.read(Path(file)) if file else None
+        return Path(found) if found else None
+
+    def json(self, name: str) -> dict | None:
+        """What its JSON file of this name holds; None if it has none."""
+        file = self.file(name)
+        return schema.read(file) if file else None
 
 
 def find(name: str) -> Source:
@@ -286,7 +291,8 @@ def load(source: Source, config: PreTrainedConfig, dtype: str, spread: bool) -> 
             f"the weights of {source.name} do not fit its configuration: {wrong}; "
             "give a complete checkpoint of this architecture."
         )
-    clex.restore(model, source.place)
+    if learned := source.file(CLEX_FILE):
+        clex.restore(model, learned.parent)
     if not hasattr(model, "hf_device_map"):
         model.to(device())
     return model.eval()

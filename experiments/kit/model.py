@@ -246,7 +246,11 @@ class Model:
     def learned_from(self) -> list[dict]:
         """The books that its fine-tunes read, each by "title" and "sha256"; InputError if its
         training.json is not what experiments.finetune wrote."""
-        return [] if self.base else trained.books(trained.read(Path(self.name)) or {})
+        if self.base:
+            return []
+        files_of = map(self.source.file, (trained.FILE, trained.OF_BASE))
+        read = (trained.read(file) for file in files_of if file)
+        return [book for facts in read for book in trained.books(facts)]
 
     def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
         """The model, in evaluation mode, on a GPU if there is one, see :func:`loading.load`;
@@ -269,13 +273,14 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
         )
     if base := base_models.MODELS.get(name):
         return Model(name, name, base, base, as_it_is)
-    if as_it_is and (stated := trained.read(Path(name))):
+    model = Model(name, own_name(name), as_it_is=as_it_is)
+    if as_it_is and model.config and (file := model.source.file(trained.FILE)):
+        stated = trained.read(file)
         folder = stated["run"]["scale"]
         origin = base_models.MODELS.get(folder)
         if origin and stated["run"]["model"]["source"] != origin.source:
             origin = None  # a model of one's own in a folder of that name
         return Model(name, folder, origin=origin, as_it_is=True, training=stated)
-    model = Model(name, own_name(name), as_it_is=as_it_is)
     return replace(model, **_before_export(model, beside or records.OWN))
 
 

@@ -76,21 +76,23 @@ def barrier() -> None:
         torch.distributed.barrier()
 
 
-def expected() -> int:
+def expected(batch: int = 0) -> int:
     """How many processes train after :func:`start`: those that a launcher started, else one for
-    each GPU."""
-    return count() if "LOCAL_RANK" in os.environ else max(torch.cuda.device_count(), 1)
+    each GPU, or for as many of them as share a batch evenly."""
+    if "LOCAL_RANK" in os.environ:
+        return count()
+    gpus = max(torch.cuda.device_count(), 1)
+    return max(each for each in range(1, gpus + 1) if batch % each == 0)
 
 
-def start(module: str) -> None:
-    """Run `python -m module` again in as many processes as are expected, and exit with their
-    status.
+def start(module: str, number: int) -> None:
+    """Run `python -m module` again in so many processes, and exit with their status.
 
     If one process is enough, return instead. If one of several exits with status 2, so does this
     process.
     """
-    if expected() != count():
-        sys.exit(on_all_gpus(module, sys.argv[1:], expected()))
+    if number != count():
+        sys.exit(on_all_gpus(module, sys.argv[1:], number))
 
 
 def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu") -> int:
@@ -104,9 +106,11 @@ def on_all_gpus(module: str, arguments: Sequence[str], number: int | str = "gpu"
     # Seconds for the step under way and a checkpoint of it, which take minutes.
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "3600")
     # torchrun would end all at a SIGTERM, even where it is ignored: a scheduler sends it to every
-    # process of a job.
+    # process of a job, and its script then stops them by SIGUSR1.
     deaf = (
-        ["--signals-to-handle=SIGINT"] if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN else []
+        ["--signals-to-handle=SIGINT,SIGUSR1"]
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        else []
     )
     try:
         run.run(

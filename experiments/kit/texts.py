@@ -55,8 +55,12 @@ class Book:
     def sha256(self) -> str:
         """The SHA-256 of the text in UTF-8, the same with Windows' line endings and byte-order mark
         as without."""
-        lines = re.sub("\r\n?", "\n", self.text.removeprefix("\ufeff"))
-        return hashlib.sha256(lines.encode()).hexdigest()
+        return hashlib.sha256(_plain(self.text).encode()).hexdigest()
+
+
+def _plain(text: str) -> str:
+    """A text without a byte-order mark, whose lines end in a line feed."""
+    return re.sub("\r\n?", "\n", text.removeprefix("\ufeff"))
 
 
 def hashes(books: Iterable[Book]) -> set[str]:
@@ -227,9 +231,9 @@ def _learned(path: Path) -> dict | None:
     """What a file of a method, or the fine-tune that it lies in, says of how it was learned; None
     if it says nothing."""
     if path.is_dir():
-        return trained.read(path)
+        return trained.of(path)
     if path.suffix == ".safetensors":
-        return trained.read(path.parent)
+        return trained.of(path.parent)
     remedy = "give a file that is whole"
     facts = read_json(path, remedy, (dict, list))
     if isinstance(facts, list):
@@ -369,7 +373,7 @@ def in_file(file: Path) -> list[Book]:
         )
     titles = rows.get("title") or rows.get("short_book_title") or [None] * table.num_rows
     return [
-        Book(str(title or f"{file.stem} {row}"), text or "")
+        Book(str(title or f"{file.stem} {row}"), _plain(text or ""))
         for row, (title, text) in enumerate(zip(titles, rows["text"], strict=True))
     ]
 

@@ -89,12 +89,17 @@ class Suite:
 
     @property
     def new(self) -> list[Choice]:
-        """Those of `methods` of which results/ has no record of this model; they are measured as
-        the suite's own are."""
+        """Those of `methods` that the suite does not have, and of which results/ has no record of
+        this model; they are measured as the suite's own are."""
+        if not self.methods:
+            return []
+        known = set() if self.own_checkpoint else names(self.name, self.model)
+        own = {run.partition("_")[0] for run in known}
         return [
             (method, {})
-            for method in self.methods or ()
-            if self.own_checkpoint or not records.has(records.RESULTS, self.name, method)
+            for method in self.methods
+            if method not in own
+            and (self.own_checkpoint or not records.has(records.RESULTS, self.name, method))
         ]
 
     def once(self, experiment: str, **options) -> Chain:

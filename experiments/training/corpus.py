@@ -34,7 +34,7 @@ from eval import hub, special_tokens
 from experiments.kit import processes, texts
 from experiments.kit.loading import tokenizer_hash
 from experiments.kit.texts import Book
-from records import identity
+from records import code_hash, identity
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
 HUB = "emozilla/pg19"
@@ -190,6 +190,7 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
         "seed": wanted.seed,
         "bos": list(wanted.bos),
         "per_book": wanted.per_book,
+        "code": code_hash(),
     }
     directory = cache / identity(**what)
 

@@ -57,7 +57,8 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
         training: the other settings.
     """
     # refuses a batch that cannot be divided
-    budget.device_batch(training, processes.expected())
+    number = processes.expected(training.batch)
+    budget.device_batch(training, number)
     run = settings_of_run(command, asked, training)
     folder = command.arguments.output or CHECKPOINTS / command.model.folder / name
     output = Output(folder, run, command.arguments.replace)
@@ -70,7 +71,7 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
     else:
         files.check_writable(output.path.parent)
         loading.check_trainable(command.model.source, command.model.config)
-        processes.start(records.program(command.name))
+        processes.start(records.program(command.name), number)
         try:
             train(command, output, training, before)
         except BaseException as error:
@@ -78,7 +79,7 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
             raise
     if processes.is_first() and not is_recorded:
         print(output.path)
-        record(command, trained.read(output.path), run, file)
+        record(command, trained.of(output.path), run, file)
 
 
 def print_needs(command: Command, training: Training, length: int, steps: int) -> None:
@@ -148,7 +149,7 @@ def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
 def _weights(training: Training) -> dict:
     """The dtype of the weights that a fine-tune ends with, where it is not float32: ZeRO-3 in
     bfloat16 keeps float32 copies, and computes with rounded ones."""
-    sharded = training.dtype == "bfloat16" and processes.expected() > 1
+    sharded = training.dtype == "bfloat16" and processes.expected(training.batch) > 1
     return {"weights": "bfloat16"} if sharded else {}
 
 
@@ -183,6 +184,7 @@ def train(command: Command, output: Output, training: Training, before: list[dic
         torch.manual_seed(seed)  # newly initialised matrices are the same in every process
         if start := rope.get(settings["method"]).start:
             model = start(model, rope_geometry(model), settings["factor"])
+            extend.note(model, settings["method"], {})
         else:
             options = settings["options"]
             model = extend.extend(model, settings["method"], settings["factor"], **options)

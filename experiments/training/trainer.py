@@ -132,8 +132,8 @@ class Trainer(transformers.Trainer):
 
     @contextlib.contextmanager
     def _heeding_signals(self) -> Iterator[None]:
-        """Inside the context, Ctrl-C and SIGTERM end training after the step in which they come,
-        with a checkpoint.
+        """Inside the context, Ctrl-C, SIGTERM and SIGUSR1 end training after the step in which
+        they come, with a checkpoint.
 
         A second one ends the process at once. A signal that is ignored stays so.
         """
@@ -145,7 +145,7 @@ class Trainer(transformers.Trainer):
 
         before = {
             number: signal.signal(number, heed)
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
             if signal.getsignal(number) is not signal.SIG_IGN
         }
 

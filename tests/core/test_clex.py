@@ -185,6 +185,14 @@ def test_saved_weights_are_equal_files_and_extend_a_fresh_model(tmp_path):
     assert torch.equal(full_logits(again, tokens(50)), full_logits(fresh, tokens(50)))
 
 
+def test_weights_that_were_trained_for_other_scales_are_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as longer:
+        longer.setattr(clex, "MAX_FACTOR", 2 * clex.MAX_FACTOR)
+        clex.save(clex_model(), tmp_path)
+    with pytest.raises(InputError, match=f"up to {2 * clex.MAX_FACTOR}"):
+        extend(random_model(**SHORT), "clex", 2, weights=tmp_path)
+
+
 def test_bad_weights_and_models_are_refused_and_leave_the_model_alone(tmp_path):
     model = random_model(**SHORT)
     before = full_logits(model, tokens(40))

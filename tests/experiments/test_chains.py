@@ -127,13 +127,17 @@ def slurm(tmp_path):
     program(tmp_path / "bin/scontrol", 'echo "$@" >> requeued')
     environment = {
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_ID": "7",  # of the array's last task, both numbers are the same
+        "SLURM_ARRAY_JOB_ID": "7",
         "SLURM_ARRAY_TASK_ID": "3",
+        "SLURM_CPUS_PER_TASK": "64",
+        "SLURM_GPUS_ON_NODE": "8",
     }
 
-    def start(script, *arguments):
+    def start(script, *arguments, **more):
         program(tmp_path / ".venv/bin/python", script)
-        return subprocess.Popen(["bash", SLURM, *arguments], cwd=tmp_path, env=environment)
+        given = environment | more
+        return subprocess.Popen(["bash", SLURM, *arguments], cwd=tmp_path, env=given)
 
     return start
 
@@ -146,18 +150,31 @@ def test_a_task_of_slurm_runs_its_chain_and_no_name_is_executed(slurm, tmp_path)
     assert not {"x", "y", "z", "requeued"} & {file.name for file in tmp_path.iterdir()}
 
 
-@pytest.mark.parametrize("status", [os.EX_TEMPFAIL, 2])
-def test_a_task_of_slurm_that_needs_a_checkpoint_is_queued_again(slurm, tmp_path, status):
-    """Which rerun --chain says by its exit status."""
-    assert slurm(f"exit {status}").wait() == status
-    assert (tmp_path / "requeued").exists() == (status == os.EX_TEMPFAIL)
+@pytest.mark.parametrize(
+    "status, restarts, again",
+    [(os.EX_TEMPFAIL, 3, True), (os.EX_TEMPFAIL, 100, False), (2, 0, False)],
+)
+def test_a_task_of_slurm_that_needs_a_checkpoint_is_queued_again(
+    slurm, tmp_path, status, restarts, again
+):
+    """Which rerun --chain says by its exit status; not without end."""
+    assert slurm(f"exit {status}", SLURM_RESTART_COUNT=str(restarts)).wait() == status
+    assert (tmp_path / "requeued").exists() == again
 
 
 def test_a_task_of_slurm_is_queued_again_near_its_limit(slurm, tmp_path):
-    task = slurm("sleep 60 & echo $! > child; touch begun; wait")
+    """Alone of its array, and after the chain has saved what it has."""
+    task = slurm("trap 'sleep 1; touch saved; exit 138' USR1; touch begun; sleep 60 & wait; wait")
     until((tmp_path / "begun").exists)
     task.send_signal(signal.SIGTERM)  # a preemption, which gives it time until it is killed
     task.send_signal(signal.SIGUSR2)
     task.wait(30)
-    assert (tmp_path / "requeued").read_text() == "requeue 7\n"
-    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)  # Slurm ends what is left
+    assert (tmp_path / "requeued").read_text() == "requeue 7_3\n"
+    assert (tmp_path / "saved").exists()
+
+
+def test_a_task_of_slurm_shares_its_cores_among_gpus_and_takes_one_node(slurm, tmp_path):
+    assert slurm("echo $OMP_NUM_THREADS > threads").wait() == 0
+    assert (tmp_path / "threads").read_text() == "8\n"
+    assert slurm("touch ran", SLURM_NNODES="2").wait() == 2
+    assert not (tmp_path / "ran").exists()

@@ -13,16 +13,20 @@ from huggingface_hub import constants, hf_api
 from transformers.utils import hub as transformers_hub
 
 import records
+from core import clex, files
 from core.errors import InputError
+from core.extend import export
 from eval import hub
 from experiments.kit.model import resolve
 from experiments.training import corpus
+from tests.core.clex_models import clex_model
 from tests.files import edit
-from tests.models import byte_tokenizer, random_model
+from tests.models import byte_tokenizer, fine_tuned, random_model
 from tests.standin import Hub, Repository
 
 GATED = "meta-llama/Llama-2-7b-hf"
 OWN = "someone/model"
+TUNED = "someone/tuned"
 TOKEN = "hf_right"
 # commits of the model that nobody pins
 FIRST = "1" * 40
@@ -54,11 +58,18 @@ def served(tmp_path_factory):
     model = folder / "model"  # weights in shards, as Llama-2's
     random_model(max_position_embeddings=64).save_pretrained(model, max_shard_size="60KB")
     byte_tokenizer().save_pretrained(model)
+    tuned = folder / "tuned"  # a fine-tune with CLEX
+    export(clex_model(), tuned)
+    byte_tokenizer().save_pretrained(tuned)
+    facts = fine_tuned(tuned, method="clex")
+    facts["data_facts"]["books"] = [{"title": "a book", "sha256": "abc"}]
+    files.write_json(tuned / "training.json", facts | {"content": records.content_hash(facts)})
     books = write_pg19(folder / "pg19")
     stand_in = Hub(
         {
             f"models/{GATED}": Repository(model, hub.REVISIONS[GATED], TOKEN),
             f"models/{OWN}": Repository(model, FIRST),
+            f"models/{TUNED}": Repository(tuned, FIRST),
             f"datasets/{corpus.HUB}": Repository(folder / "pg19", hub.REVISIONS[corpus.HUB]),
         }
     )
@@ -156,6 +167,14 @@ def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch
     prefix = f"/{GATED}/resolve/"
     paths = [path for _, path in served.asked if path.startswith(prefix)]
     assert {path.removeprefix(prefix).split("/")[0] for path in paths} == {pinned}
+
+
+def test_a_fine_tune_by_its_name_is_the_one_in_its_directory():
+    model = resolve(TUNED, as_it_is=True)
+    assert model.training["run"]["method"] == "clex"
+    assert model.learned_from == [{"title": "a book", "sha256": "abc"}]
+    assert clex.is_installed(model.load())
+    assert resolve(OWN, as_it_is=True).training is None
 
 
 def test_a_model_that_nobody_pinned_is_known_by_its_commit(served, tmp_path):

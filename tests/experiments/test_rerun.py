@@ -167,6 +167,17 @@ def test_a_command_of_a_suite_asks_for_the_suites_sizes(
         check_asked(monkeypatch, command, wanted)
 
 
+@pytest.mark.parametrize("method", ["dprope", "ntk", "original"])
+def test_a_method_of_the_suite_is_measured_as_the_suite_does(done, tmp_path, method):
+    """Though results/ has no record of this model: by no fine-tune that the suite does not have."""
+    command = f"rerun --model llama2-7b --output {tmp_path} --list"
+    whole, some = (
+        {line for line in done(each).splitlines() if line.startswith("python")}
+        for each in (command, f"{command} --methods {method}")
+    )
+    assert some and some < whole
+
+
 def test_only_the_chain_that_is_asked_for_is_listed(done, tmp_path):
     command = ["rerun --model tiny --list --output", tmp_path]
     out = done(*command, "--chain", 3)

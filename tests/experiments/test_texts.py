@@ -15,7 +15,7 @@ from core.huggingface.embedding import rope_geometry
 from experiments.kit import texts
 from experiments.kit.texts import Book
 from experiments.training import corpus
-from records import content_hash
+from records import RESULTS, content_hash
 from tests.files import write
 from tests.models import checkpoint, fine_tuned, random_model
 
@@ -31,6 +31,9 @@ def test_a_byte_order_mark_and_line_endings_are_not_read(tmp_path):
     before = corpus.content(str(tmp_path))
     file.write_text(LINES)
     assert corpus.content(str(tmp_path)) == before  # which tells runs apart
+    rows = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": [WRITTEN]}), rows)
+    assert [book.text for book in texts.files([rows])] == [LINES]
 
 
 def test_a_file_without_a_row_is_named(tmp_path, capsys):
@@ -69,10 +72,13 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusa
         *("finetune --steps 1 --batch 2 --length 64 --model", tmp_path / "tuned", "--corpus"),
         *(tmp_path / "more", "--output", again, "--results", tmp_path / "results"),
     )
-    for model in (tmp_path / "tuned", again):
+    exported = tmp_path / "exported"
+    done("extend --method pi --model", tmp_path / "tuned", "--output", exported)
+    for model in (tmp_path / "tuned", again, exported):
         line = ["--model", model, "--texts", tmp_path / "plain.txt"]
         line += ["--results", tmp_path / "results"]
-        for method in ("", " --method pi"):  # whatever extends it
+        # whatever extends it
+        for method in ("",) if model == exported else ("", " --method pi"):
             said = refusal(f"perplexity --lengths 128{method}", *line)
             assert "was trained on" in said
     said = refusal("learned --from pi", *line, "--corpus", tmp_path / "more")
@@ -104,6 +110,14 @@ def test_clex_weights_know_what_they_were_trained_on(refusal, tmp_path):
     for weights in (folder, folder / CLEX_FILE):
         said = refusal("perplexity --method clex --lengths 128 --weights", weights, *line)
         assert "was trained on 'a book'" in said
+
+
+def test_factors_that_were_learned_on_a_model_of_another_length_are_refused(refusal, tmp_path):
+    """Both models have 32 pairs."""
+    record = RESULTS / "smollm2/beyond/learned/from=yarn_s=2_seed=0.json"
+    line = ["--file", record, "--results", tmp_path / "results"]
+    said = refusal("perplexity --model tiny --method factors --factor 2 --lengths 1024", *line)
+    assert "16384" in said and "2048" in said
 
 
 @pytest.mark.parametrize("stated", [5, None, {"books": [1]}, {"books": [{"title": "a"}]}])

@@ -80,7 +80,7 @@ def dprope_significant(
         level: the largest acceptable probability that noise alone interpolates any pair.
         intervals, convention, attention_factor: as for `dprope`.
     """
-    if not 0 < level < 1:
+    if not 0 < level < 1 or level / geometry.pairs == 0:
         raise InputError(f"the level is {level}; give a probability between 0 and 1, such as 0.05.")
     interpolation, extrapolation = strategy_disturbance(
         geometry.inv_freq, geometry.context_length, factor, intervals, convention

@@ -13,12 +13,12 @@ from ...angles import real_array
 from ...errors import InputError
 from ...geometry import RopeGeometry, RopeScaling
 from ...methods.registry import METHODS, register
-from ...schema import Number, check, having
+from ...schema import Count, Number, check, having
 from .published_rules import divide, longrope_attention_factor
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 # of factors that were learned
-_RECORD = having({"run": having({"factor": Number}), "scores": having({})})
+_RECORD = having({"run": having({"factor": Number, "length": Count}), "scores": having({})})
 _LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors
 
 
@@ -72,6 +72,12 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
         content = {"factors": content}
     if {"run", "scores"} <= content.keys():
         check(content, _RECORD, str(file), remedy)
+        longer = round(geometry.context_length * factor)
+        if content["run"]["factor"] == factor and content["run"]["length"] != longer:
+            raise InputError(
+                f"the factors in {file} were learned on {content['run']['length']} tokens, and "
+                f"this model extends to {longer}; give factors that were learned on it."
+            )
         content = {**content["scores"], "factor": content["run"]["factor"]}
     of = content.get("factor", factor)
     if of != factor:

@@ -86,7 +86,7 @@ def follows_length(model: Model, method: str | None) -> bool:
     length; each server has its own rule for that."""
     if method and not model.extension:
         return bool(rope.get(method).start or rope.get(method).by_length)
-    if (Path(model.source.place) / CLEX_FILE).is_file():
+    if model.source.file(CLEX_FILE):
         return True
     skeleton = rotation.skeleton(model.config)
     longest = 2 * model.stated_length

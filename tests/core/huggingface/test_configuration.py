@@ -7,7 +7,7 @@ from core.extend import extend, extend_checkpoint
 from core.huggingface.checkpoint import read_config
 from core.huggingface.embedding import rope_geometry
 from core.huggingface.rotation import skeleton
-from tests.files import edit
+from tests.files import edit, read
 from tests.models import random_model
 
 PAIRS = 8
@@ -110,6 +110,29 @@ def test_a_share_of_a_head_that_its_class_turns_is_taken(tmp_path, architecture,
     share = {} if more else {"partial_rotary_factor": 0.5}
     config = read_config(saved(tmp_path / "model", architecture, more, **options, **share))
     assert rope_geometry(skeleton(config)).head_dim == 8
+
+
+@pytest.mark.parametrize("method", ["ntk", "dprope"])
+@pytest.mark.parametrize(
+    "architecture, key, value",
+    [
+        ("GPTNeoXConfig", "rotary_pct", 1.0),
+        ("StableLmConfig", "partial_rotary_factor", 1.0),
+        ("Gemma3TextConfig", "rope_local_base_freq", 1e6),
+    ],
+)
+def test_what_older_versions_would_take_otherwise_is_stated(
+    tmp_path, architecture, key, value, method
+):
+    """They assume a part of the head, and another base of windows."""
+    options = {key: value}
+    if architecture == "Gemma3TextConfig":
+        kinds = "full_attention", "sliding_attention"
+        rope = {"rope_type": "default", "rope_theta": value}
+        options = {"rope_parameters": {kind: dict(rope) for kind in kinds}, "layer_types": [*kinds]}
+    source = saved(tmp_path / "model", architecture, **options)
+    exported = extend_checkpoint(source, tmp_path / "extended", method, 2)
+    assert read(exported / "config.json")[key] == value
 
 
 @pytest.mark.parametrize(

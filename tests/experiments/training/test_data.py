@@ -10,6 +10,7 @@ import pytest
 from core.errors import InputError
 from experiments.kit import texts
 from experiments.kit.texts import Book
+from experiments.training import corpus
 from experiments.training.corpus import Wanted, books, pack
 from tests.changes import changes
 from tests.files import write
@@ -100,6 +101,14 @@ def test_a_book_gives_at_most_so_many_sequences_and_the_order_names_the_book_of_
         ]
         for item, place in enumerate(order):
             assert text_of(data[item]) in TEXTS[books[place]["title"]]
+
+
+def test_what_other_code_tokenised_is_not_taken(folder, tmp_path, monkeypatch):
+    packed(folder, tmp_path)
+    monkeypatch.setattr(corpus, "code_hash", lambda: "another")
+    packed(folder, tmp_path)
+    made = [each for each in (tmp_path / "cache").iterdir() if each.is_dir()]
+    assert len(made) == 2
 
 
 def test_seeds_settings_and_edited_texts_do_not_share_a_cache(folder, tmp_path):

@@ -41,6 +41,12 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
     assert processes.expected() == expected
 
 
+@pytest.mark.parametrize("batch, gpus, expected", [(1, 8, 1), (2, 8, 2), (64, 8, 8), (6, 4, 3)])
+def test_no_more_gpus_train_than_share_a_batch(batch, gpus, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert processes.expected(batch) == expected
+
+
 @pytest.mark.parametrize(
     "gpus, local, device",
     [
@@ -63,12 +69,25 @@ def test_it_ends_as_the_processes_do_and_not_by_a_notice_that_is_ignored(monkeyp
 
     def started():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        processes.start(MODULE)
+        processes.start(MODULE, 2)
 
     assert wait(fork(started)) == 2
     out, err = capfd.readouterr()
     assert "process 1 of 2: ['--steps', '9']" in out
     assert not err
+
+
+def test_where_notices_are_ignored_a_scheduler_stops_all_by_another_signal(monkeypatch, capfd):
+    """And each one can save what it has."""
+    monkeypatch.setattr(sys, "argv", ["launched", "--stopped"])
+
+    def started():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        sys.exit(processes.on_all_gpus(MODULE, sys.argv[1:], 2))
+
+    assert wait(fork(started)) == 128 + signal.SIGUSR1
+    out, _ = capfd.readouterr()
+    assert "process 0 of 2: saved" in out and "process 1 of 2: saved" in out
 
 
 def refused():
