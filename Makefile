@@ -11,9 +11,10 @@ BOOKS_OF ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
-N_HAT   ?=
-STEPS   ?=
-SEED    ?=
+# These an environment may hold for other programs.
+N_HAT    =
+STEPS    =
+SEED     =
 RESULTS ?=
 PY      := $(VENV)/bin/python
 # What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
@@ -155,5 +156,5 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 	  $(call option,--corpus,CORPUS) $(call option,--results,RESULTS) $(if $(call on,REPLACE),--replace)
 
 ##@ Other
-clean: ## Remove what is made again in minutes; records, checkpoints and .venv stay
-	find build -mindepth 1 -maxdepth 1 ! -name 'rerun*' ! -name 'own*' ! -name 'mine*' -exec rm -rf {} + 2>/dev/null || true
+clean: ## Remove what is made again in minutes; what was measured and .venv stay
+	rm -rf runs $(addprefix build/,verify report without-beyond lock requirements.lock logs)

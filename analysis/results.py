@@ -192,10 +192,12 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS
-    from experiments.kit.model import resolve  # with torch, which committed records do without
+    from experiments.kit import model as models_of  # with torch, which committed records do without
 
-    # a fine-tune and an export have the name of the model that they began with
-    name = resolve(model, as_it_is=True, beside=folder).folder
+    name = models_of.own_name(model)
+    if Path(model).is_dir():
+        # a fine-tune and an export have the name of the model that they began with
+        name = models_of.resolve(model, as_it_is=True, beside=folder).folder
     return name, folder or (RESULTS if name == model and name not in models(OWN) else OWN)
 
 

@@ -10,6 +10,6 @@ TIME_REFERENCE = "pi"  # times are given relative to its time
 BASELINE = "yarn"  # differences are taken from its scores
 PROPOSED = "dprope"  # the paper's own method
 SYMBOLS = {"n_hat": "n̂", "intervals": "b", "threshold": "t"}
-# What a fine-tune says of its training, and the same in an export of it.
-TRAINING = "training.json", "training.base.json"
+TRAINING_FILE = "training.json"  # what a fine-tune says of its training
+TRAINING_OF_BASE = "training.base.json"  # the same in an export of it
 CLEX_FILE = "clex.safetensors"  # the learned part of a CLEX checkpoint, beside its weights

@@ -17,6 +17,7 @@ from .huggingface.rotation import rotary_module, skeleton
 from .rope import scale
 
 IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
+_BASE = "_extended_from"  # of a model, the name under which it was loaded
 
 
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
@@ -53,12 +54,18 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     check_extension(model)
     geometry = rope_geometry(model)
     scaling = scale(geometry, method, factor, **options)
+    before = text_config(model.config).max_position_embeddings
     if scaling.install:
         scaling.install(model, geometry, factor)
     else:
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
     note(model, method, options)
+    answers = getattr(model, "generation_config", None)
+    # a shorter length is a limit that somebody chose
+    if answers and geometry.context_length <= (answers.max_length or 0) <= before:
+        answers.max_length = text_config(model.config).max_position_embeddings
+    vars(model).setdefault(_BASE, model.name_or_path.removesuffix(IN_MEMORY))
     model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
     return model
 
@@ -132,10 +139,11 @@ def extend_checkpoint(
     `directory`.
 
     The weights are not read. The files that a loader opens are copied byte for byte, whatever their
-    dtype, shards or quantisation, with three exceptions. In ``config.json`` the keys that describe
+    dtype, shards or quantisation, with four exceptions. In ``config.json`` the keys that describe
     the scaling change. In ``generation_config.json`` and ``tokenizer_config.json`` a maximum length
     below L' is raised, and a tokenizer's class that transformers 4 does not know is renamed.
-    ``README.md`` is a new model card, and the source's is ``README.base.md``. The licence comes
+    ``README.md`` is a new model card, and the source's is ``README.base.md``; a fine-tune's
+    ``training.json`` is ``training.base.json``. The licence comes
     along; code, hidden files and whatever else lies there do not. If the checkpoint was extended
     before, scaling starts again from its pre-training geometry.
 
@@ -198,7 +206,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
     if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
         raise InputError(f"{tokenizer!r} is no tokenizer of transformers; give one, or none.")
     directory = Path(directory)
-    base = card.base(model.name_or_path.removesuffix(IN_MEMORY))
+    base = card.base(vars(model).get(_BASE, model.name_or_path.removesuffix(IN_MEMORY)))
     method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")
     if method in rope.METHODS:
         rope.check_fixed(method)

@@ -13,13 +13,21 @@ import re
 from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 # Importing the methods registers them; the other names are this module's, too.
 from . import BASELINE, ORIGINAL, PROPOSED, TIME_REFERENCE, methods  # noqa: F401
 from .errors import InputError, check_number
 from .geometry import LARGEST, RopeGeometry, RopeScaling
-from .methods.registry import METHODS, Method, Style, check_fixed, get, register  # noqa: F401
+from .methods.registry import (  # noqa: F401
+    METHODS,
+    Method,
+    Style,
+    check_fixed,
+    get,
+    kinds,
+    register,
+)
 
 _LONGEST = 2**31 - 1  # tokens; engines and configurations count positions in 32 bits
 
@@ -72,11 +80,11 @@ _NAMES = {
 
 def _check_type(method: str, option: str, value: object) -> None:
     name = f"{option} of the method {method!r}"
-    kinds = tuple(
-        {float: Real, int: Integral}.get(kind, kind) for kind in _kinds(_hints(method)[option])
+    allowed = tuple(
+        {float: Real, int: Integral}.get(kind, kind) for kind in kinds(_hints(method)[option])
     )
-    if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
-        names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in kinds))
+    if (isinstance(value, bool) and bool not in allowed) or not isinstance(value, allowed):
+        names = " or ".join(sorted(_NAMES.get(kind, kind.__name__) for kind in allowed))
         raise InputError(f"{name} is {value!r}; give {names}.")
     if value == "":
         raise InputError(f"{name} is empty; give a name or a path.")
@@ -87,11 +95,6 @@ def _check_type(method: str, option: str, value: object) -> None:
 def _hints(method: str) -> dict[str, object]:
     """The types of what a method's function takes, its options among them."""
     return get_type_hints(METHODS[method].function)
-
-
-def _kinds(hint: object) -> tuple:
-    """The types that a hint allows."""
-    return get_args(hint) or (hint,)
 
 
 def method_options(method: str) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def changed_options(method: str, options: dict) -> dict:
         json.dumps([method_options(method), options], default=lambda value: value.item())  # NumPy's
     )
     for name, hint in _hints(method).items():
-        if isinstance(given.get(name), int) and float in _kinds(hint):
+        if isinstance(given.get(name), int) and float in kinds(hint):
             given[name] = float(given[name])
     return {name: value for name, value in given.items() if value != defaults.get(name)}
 
@@ -130,7 +133,7 @@ def named_files(method: str, options: dict) -> dict[str, Path]:
     return {
         name: Path(value)
         for name, value in options.items()
-        if value is not None and os.PathLike in _kinds(hints.get(name))
+        if value is not None and os.PathLike in kinds(hints.get(name))
     }
 
 
@@ -148,10 +151,10 @@ def all_options() -> dict[str, dict]:
             if name in options:
                 options[name]["methods"].append(method.name)
                 continue
-            kinds = _kinds(hints[name])
+            allowed = kinds(hints[name])
             options[name] = {
                 "methods": [method.name],
-                "type": next((kind for kind in kinds if kind in (int, float, str, bool)), str),
+                "type": next((kind for kind in allowed if kind in (int, float, str, bool)), str),
                 "default": default,
                 "text": _text(method.function, name),
             }

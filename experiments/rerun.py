@@ -315,7 +315,7 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     from experiments.kit.model import resolve
 
     model = resolve(path)
-    if (Path(path) / "training.json").is_file():
+    if resolve(path, as_it_is=True).training:
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
             f"example with "

@@ -89,7 +89,9 @@ class Ruler(Generation):
                 drawn = ruler.samples(task, length, tokenizer, given.samples, given.seed, encode)
                 files.write_json(file, {"samples": drawn})
             again = "remove it to make the samples again"
-            return check(files.read_json(file, again), _SAMPLES, str(file), again)["samples"]
+            kept = files.read_json(file, again)
+            check(kept, _SAMPLES, str(file), again)
+            return kept["samples"]
 
     def request(self, key: str, sample: dict, context_length: int) -> Request:
         task = key.split("/")[1]

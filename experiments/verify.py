@@ -49,6 +49,7 @@ def main() -> None:
         arguments.measured or measured_anew(),
         arguments.results or records.RESULTS,
         arguments.tolerance,
+        every=not arguments.measured,
     )
     sys.exit(1 if differing else 0)
 
@@ -66,9 +67,9 @@ def measured_anew() -> Path:
     return results
 
 
-def compare(measured: Path, results: Path, tolerance: float) -> int:
+def compare(measured: Path, results: Path, tolerance: float, every: bool = False) -> int:
     """Print each record's largest difference from the one of the same name in `results`; how many
-    differ."""
+    differ, and with `every` also how many have no such record."""
     names = [
         file.relative_to(measured)
         for file in sorted(measured.rglob("*.json"))
@@ -92,7 +93,7 @@ def compare(measured: Path, results: Path, tolerance: float) -> int:
     )
     if others := len(names) - len(known):
         print(f"{others} have no counterpart there.")
-    return differing
+    return differing + (others if every else 0)
 
 
 def largest_difference(first: Any, second: Any) -> float:

@@ -243,7 +243,9 @@ def state_model(results: Path, model: str, facts: dict) -> Path:
     file = results / files.component(model) / MODEL
     with files.lock(file, wait=True):
         there = check_model(results, model, facts)
-        wanted = facts | there | {"factors": sorted({*there.get("factors", []), *facts["factors"]})}
+        wanted = facts | there
+        wanted["factors"] = sorted({*there.get("factors", []), *facts["factors"]})
+        wanted["n_hat"] = facts["n_hat"] | there.get("n_hat", {})
         return file if wanted == there else files.write_json(file, wanted)
 
 

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from core import TRAINING, files, schema
+from core import TRAINING_FILE, TRAINING_OF_BASE, files, schema
 from core.errors import InputError
 from core.schema import Count, Number, Text, having
 from records import content_hash, identity
 from records.schema import Positive, filled
 
-FILE, OF_BASE = TRAINING
+FILE, OF_BASE = TRAINING_FILE, TRAINING_OF_BASE
 _Hashes = dict[str, Text]
 _RUN = having(
     {
@@ -59,19 +59,25 @@ def books(facts: dict) -> list[dict]:
     return [*facts.get("data_facts", {}).get("books", ()), *facts.get("before", ())]
 
 
-def of(folder: Path) -> dict | None:
+def in_folder(folder: Path) -> dict | None:
     """The training.json in a folder, see :func:`read`; None if it has none."""
     file = folder / FILE
     return read(file) if file.is_file() else None
 
 
-def read(file: Path) -> dict:
-    """A training.json; InputError if it is not what experiments.finetune wrote."""
+def read(file: Path) -> dict | None:
+    """A training.json; None of another program's.
+
+    Raises:
+        InputError: experiments.finetune wrote it, and it was changed.
+    """
     anew = (
         "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
         "wrote it, or remove it to evaluate the checkpoint under its own name"
     )
     facts = files.read_json(file, anew)
+    if facts.keys().isdisjoint(("run", "identity", "data_facts", "content")):
+        return None
     schema.check(facts, _TRAINING, str(file), anew)
     hashed = facts["identity"], facts["content"]
     if hashed != (identity(**facts["run"]), content_hash(facts)):

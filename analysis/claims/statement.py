@@ -162,8 +162,8 @@ def decided(statements: Iterable[Statement]) -> list[Statement]:
 
 
 def _decided(stated: Statement, level: float) -> Statement:
-    """At this level; not tested where the interval is wider than the margin, which then could not
-    have been met."""
+    """At this level; not tested where the interval is wider than the region, in which it then could
+    not have lain."""
     verdict = stated.region.verdict(stated.number, level)
     too_wide = stated.region.times_too_wide(stated.number)
     if verdict != UNDECIDED or too_wide <= 1:

@@ -33,7 +33,7 @@ from transformers.utils import (
     logging,
 )
 
-from .. import TRAINING
+from .. import TRAINING_FILE, TRAINING_OF_BASE
 from ..errors import InputError, in_one_line
 from . import schema
 from .configuration import check_section, rope_parts, text_config
@@ -46,7 +46,8 @@ _WEIGHTS = (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_NAME, WEIGHTS_IN
 _KEPT = (
     "config.json",
     "generation_config.json",
-    *TRAINING,
+    TRAINING_FILE,
+    TRAINING_OF_BASE,
     "README.md",
     "README.base.md",
     "LICEN[CS]E*",
@@ -264,7 +265,7 @@ def _turned(section: dict) -> list[dict]:
 
 def copy(source: Path, target: Path) -> None:
     """Copy a checkpoint: its weights, configuration, tokenizer, templates, licence and card, and
-    nothing else.
+    what a fine-tune read, by another name; nothing else.
 
     Args:
         target: the directory to create.
@@ -283,7 +284,7 @@ def copy(source: Path, target: Path) -> None:
             f"no loader of this model needs {names}, so the export leaves that out", stacklevel=3
         )
     for file in files:
-        name = TRAINING[1] if str(file) == TRAINING[0] else file
+        name = TRAINING_OF_BASE if str(file) == TRAINING_FILE else file
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / file, target / name)
 

@@ -237,7 +237,7 @@ def cosines(rotary: nn.Module, kind: str | None, positions: list[int]) -> torch.
     """
     device = next(rotary.buffers()).device
     result = rotary(
-        torch.zeros(1, 1, device=device),
+        torch.zeros(1, 1, dtype=torch.float32, device=device),
         torch.tensor([positions], device=device),
         *([] if kind is None else [kind]),
     )

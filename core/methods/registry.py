@@ -8,6 +8,7 @@ import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import get_args, get_type_hints
 
 import numpy as np
 
@@ -136,10 +137,37 @@ def register(name: str, title: str | None = None, **fields):
                     f"the method {name!r} must take its option {option.name} after a `*`, with its "
                     "type."
                 )
+        _check_types(method)
         METHODS[name] = method
         return function
 
     return add
+
+
+def kinds(hint: object) -> tuple:
+    """The types that a hint allows."""
+    return get_args(hint) or (hint,)
+
+
+def _check_types(method: Method) -> None:
+    """Refuse an option of a type that no command line states, or of another type than an option of
+    that name has already."""
+    hints = get_type_hints(method.function)
+    for option in method.options:
+        of_option = kinds(hints[option.name])
+        if not all(isinstance(kind, type) for kind in of_option):
+            raise InputError(
+                f"the option {option.name} of the method {method.name!r} has the type "
+                f"{hints[option.name]}; give a type, or several by |."
+            )
+        for other in METHODS.values():
+            theirs = get_type_hints(other.function).get(option.name)
+            known = option.name in (each.name for each in other.options)
+            if known and not {*kinds(theirs)} & {*of_option} - {type(None)}:
+                raise InputError(
+                    f"the option {option.name} of the method {method.name!r} has another type than "
+                    f"that of {other.name!r}; give it that type, or another name."
+                )
 
 
 def get(name: str) -> Method:

@@ -62,6 +62,7 @@ class Row:
     Attributes:
         name: as it is typed after --method, or the words for a model that is not extended.
         setting: with `last` if it reads no more than L tokens at a time.
+        books: how many different books the texts are of; None if each is one.
         texts: of each text its numbers: "loss_within" and "loss_beyond" in nats a token; if keys
             were asked for, also "nats_…" in nats a key, "found_…" and "keys_…", which are counts.
     """
@@ -69,6 +70,7 @@ class Row:
     name: str
     setting: Setting
     texts: Sequence[Mapping[str, float]]
+    books: int | None = None
 
     @property
     def extends(self) -> bool:
@@ -94,10 +96,10 @@ class Row:
 
 class Gap:
     """The mean of differences [texts], with the ends of its interval, infinitely far away where
-    there are too few texts."""
+    they are of too few books."""
 
-    def __init__(self, differences: np.ndarray) -> None:
-        self.known = len(differences) >= LEAST_TEXTS
+    def __init__(self, differences: np.ndarray, books: int | None = None) -> None:
+        self.known = (len(differences) if books is None else books) >= LEAST_TEXTS
         self.mean = float(differences.mean())
         self.half = students_half(differences) if self.known else math.inf
         self.low = self.mean - self.half
@@ -121,7 +123,7 @@ class Gap:
 
 def minus(row: Row, other: Row, column: str) -> Gap:
     """A row minus another, paired by text."""
-    return Gap(row.values(column) - other.values(column))
+    return Gap(row.values(column) - other.values(column), row.books)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.discovery import later
+from core.errors import NonFiniteError
 from core.setting import flags
 from eval.beyond import ranking
 from eval.beyond.ranking import Ranking
@@ -65,7 +66,7 @@ def main() -> None:
     read: list[dict[str, dict]] = []
     try:
         read.extend(comparison.readings())
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, NonFiniteError) as stop:
         if read:
             show(comparison, read, arguments)
             stop.add_note(f"the ranking is of {comparisons.counted(len(read), 'text')}")

@@ -231,7 +231,13 @@ def add_method_arguments(
         how: dict = {"action": "store_true"}
         if option["type"] is not bool:
             how = {"type": option["type"]}
-        group.add_argument(flag, default=None, help=argparse.SUPPRESS, **how)
+        try:
+            group.add_argument(flag, default=None, help=argparse.SUPPRESS, **how)
+        except argparse.ArgumentError as error:
+            raise InputError(
+                f"the option {name} of the method {option['methods'][0]!r} has the name of one of "
+                "this script's own; give it another name."
+            ) from error
     to.add_argument(
         "--help-methods",
         action="version",

@@ -174,7 +174,7 @@ class Model:
         else:
             stated = Path(self.name).resolve().name if hashes else self.name
         known = {"source": stated, "sha256": hashes}
-        if commit:
+        if commit and not self.training:
             known["revision"] = commit
         return known | content
 
@@ -185,8 +185,9 @@ class Model:
 
     @functools.cached_property
     def hashes(self) -> dict[str, str]:
-        """The SHA-256 of its local files of weights."""
-        return loading.weights_hashes(Path(self.source.place))
+        """The SHA-256 of its local files of weights; of the hub's, if it is a fine-tune."""
+        on_hub = self.training and self.source.on_hub
+        return loading.weights_hashes(self.source.snapshot() if on_hub else Path(self.source.place))
 
     def facts(self, *factors: float) -> dict:
         """The contents of model.json beside its records; of a model that cannot be extended, its
@@ -207,7 +208,7 @@ class Model:
             **{key: known[key] for key in records.IDENTIFIES if key in known},
             "geometry": geometry,
             "factors": list(factors),
-            "n_hat": {},
+            "n_hat": self.settings(*factors).facts()["n_hat"] if self.extends else {},
             "ablated": [],
         }
 
@@ -248,13 +249,20 @@ class Model:
         training.json is not what experiments.finetune wrote."""
         if self.base:
             return []
-        files_of = map(self.source.file, (trained.FILE, trained.OF_BASE))
-        read = (trained.read(file) for file in files_of if file)
-        return [book for facts in read for book in trained.books(facts)]
+        found = map(self.source.file, (trained.FILE, trained.OF_BASE))
+        stated = (trained.read(file) for file in found if file)
+        return [book for facts in filter(None, stated) for book in trained.books(facts)]
 
     def load(self, dtype: str = "float32", spread: bool = False) -> PreTrainedModel:
         """The model, in evaluation mode, on a GPU if there is one, see :func:`loading.load`;
-        InputError if it cannot be loaded, or its configuration states no context length."""
+        InputError if it cannot be loaded, its configuration states no context length, or its RoPE
+        is not that of the base model."""
+        held = self.base and rope_geometry(skeleton(self.config))
+        if held and held != self.base.geometry:
+            raise InputError(
+                f"experiments/base_models/ states {self.base.geometry} of {self.name}, and its "
+                f"configuration {held}; correct the file."
+            )
         return loading.load(self.source, self.config, dtype, spread)
 
 
@@ -274,14 +282,22 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
     if base := base_models.MODELS.get(name):
         return Model(name, name, base, base, as_it_is)
     model = Model(name, own_name(name), as_it_is=as_it_is)
-    if as_it_is and model.config and (file := model.source.file(trained.FILE)):
-        stated = trained.read(file)
+    if as_it_is and (stated := _training(model)):
         folder = stated["run"]["scale"]
         origin = base_models.MODELS.get(folder)
         if origin and stated["run"]["model"]["source"] != origin.source:
             origin = None  # a model of one's own in a folder of that name
         return Model(name, folder, origin=origin, as_it_is=True, training=stated)
     return replace(model, **_before_export(model, beside or records.OWN))
+
+
+def _training(model: Model) -> dict | None:
+    """What a fine-tuned checkpoint says of its training; None of any other."""
+    if model.source.on_hub:
+        model.source.check_access()
+        model.source.directory()  # refuses a name that is none
+    file = model.source.file(trained.FILE)
+    return trained.read(file) if file else None
 
 
 def own_name(model: str) -> str:

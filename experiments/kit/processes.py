@@ -29,7 +29,7 @@ PATIENCE = timedelta(weeks=52)  # one process may score for days while the other
 def rank() -> tuple[int, int]:
     """(this process's rank, the number of processes); without LOCAL_RANK there is no launcher,
     whatever else is set."""
-    if "LOCAL_RANK" not in os.environ:
+    if not launched():
         return 0, 1
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
@@ -76,13 +76,15 @@ def barrier() -> None:
         torch.distributed.barrier()
 
 
-def expected(batch: int = 0) -> int:
-    """How many processes train after :func:`start`: those that a launcher started, else one for
-    each GPU, or for as many of them as share a batch evenly."""
-    if "LOCAL_RANK" in os.environ:
-        return count()
-    gpus = max(torch.cuda.device_count(), 1)
-    return max(each for each in range(1, gpus + 1) if batch % each == 0)
+def launched() -> bool:
+    """Whether a launcher started this process."""
+    return "LOCAL_RANK" in os.environ
+
+
+def expected() -> int:
+    """How many processes work together after :func:`start`, at most: those that a launcher started,
+    else one for each GPU."""
+    return count() if launched() else max(torch.cuda.device_count(), 1)
 
 
 def start(module: str, number: int) -> None:

@@ -231,9 +231,9 @@ def _learned(path: Path) -> dict | None:
     """What a file of a method, or the fine-tune that it lies in, says of how it was learned; None
     if it says nothing."""
     if path.is_dir():
-        return trained.of(path)
+        return trained.in_folder(path)
     if path.suffix == ".safetensors":
-        return trained.of(path.parent)
+        return trained.in_folder(path.parent)
     remedy = "give a file that is whole"
     facts = read_json(path, remedy, (dict, list))
     if isinstance(facts, list):

@@ -9,7 +9,7 @@ import records
 from core import rope
 from core.errors import InputError
 from core.setting import Choice, Setting, flags
-from experiments import suites
+from experiments import base_models, suites
 from experiments.base_models.model import BaseModel
 
 # The experiments that read what a user gives to experiments.rerun, and the options that name it.
@@ -89,17 +89,13 @@ class Suite:
 
     @property
     def new(self) -> list[Choice]:
-        """Those of `methods` that the suite does not have, and of which results/ has no record of
-        this model; they are measured as the suite's own are."""
-        if not self.methods:
-            return []
-        known = set() if self.own_checkpoint else names(self.name, self.model)
-        own = {run.partition("_")[0] for run in known}
+        """Those of `methods` of which results/ has no record, of any model; they are measured as
+        the suite's own are."""
         return [
             (method, {})
-            for method in self.methods
-            if method not in own
-            and (self.own_checkpoint or not records.has(records.RESULTS, self.name, method))
+            for method in self.methods or ()
+            if self.own_checkpoint
+            or not any(records.has(records.RESULTS, each, method) for each in base_models.MODELS)
         ]
 
     def once(self, experiment: str, **options) -> Chain:

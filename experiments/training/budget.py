@@ -92,14 +92,26 @@ def flops(config: PreTrainedConfig, tokens: int, length: int) -> float:
     return 6.0 * (multiplied + attention) * tokens
 
 
+def sharing(settings: Training, gpus: int) -> int:
+    """The most of these GPUs that a batch can be divided among; all, if it can be among none."""
+    able = (each for each in range(1, gpus + 1) if not settings.batch % _at_a_time(settings, each))
+    return max(able, default=gpus)
+
+
+def _at_a_time(settings: Training, processes: int) -> int:
+    """How many sequences all processes take at a time."""
+    return processes * max(min(settings.device_batch, settings.batch // processes), 1)
+
+
 def device_batch(settings: Training, processes: int) -> int:
     """How many sequences each process takes at a time.
 
     Raises:
         InputError: the processes cannot divide the batch evenly.
     """
-    each = max(min(settings.device_batch, settings.batch // processes), 1)
-    if settings.batch % (each * processes):
+    together = _at_a_time(settings, processes)
+    each = together // processes
+    if settings.batch % together:
         raise InputError(
             f"a batch of {settings.batch} sequences cannot be divided among {processes} processes "
             f"with {each} each at "

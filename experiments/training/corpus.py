@@ -34,7 +34,7 @@ from eval import hub, special_tokens
 from experiments.kit import processes, texts
 from experiments.kit.loading import tokenizer_hash
 from experiments.kit.texts import Book
-from records import code_hash, identity
+from records import identity, versions
 
 # PG19 as parquet; the original is a loading script, which is no longer supported
 HUB = "emozilla/pg19"
@@ -190,7 +190,7 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
         "seed": wanted.seed,
         "bos": list(wanted.bos),
         "per_book": wanted.per_book,
-        "code": code_hash(),
+        "code": _code(),
     }
     directory = cache / identity(**what)
 
@@ -203,6 +203,13 @@ def pack(wanted: Wanted, tokenizer: PreTrainedTokenizerBase, cache: Path) -> Pac
                     with files.new(directory) as new:
                         _write(new, wanted, tokenizer)
     return PackedSequences(directory, wanted.total, wanted.seed)
+
+
+def _code() -> str:
+    """A hash of what decides the tokens of a text: the code and the libraries that read it."""
+    modules = Path(__file__), *(Path(each.__file__) for each in (texts, special_tokens))
+    hashes = [files.sha256(file) for file in modules]
+    return identity(code=hashes, packages=versions("tokenizers", "transformers"))
 
 
 def _write(folder: Path, wanted: Wanted, tokenizer) -> None:

@@ -57,7 +57,7 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
         training: the other settings.
     """
     # refuses a batch that cannot be divided
-    number = processes.expected(training.batch)
+    number = _processes(training)
     budget.device_batch(training, number)
     run = settings_of_run(command, asked, training)
     folder = command.arguments.output or CHECKPOINTS / command.model.folder / name
@@ -79,12 +79,19 @@ def fine_tune(command: Command, name: str, asked: dict, training: Training) -> N
             raise
     if processes.is_first() and not is_recorded:
         print(output.path)
-        record(command, trained.of(output.path), run, file)
+        record(command, trained.in_folder(output.path), run, file)
+
+
+def _processes(training: Training) -> int:
+    """How many processes train: those that a launcher started, else one for each GPU, or for as
+    many of them as share a batch."""
+    number = processes.expected()
+    return number if processes.launched() else budget.sharing(training, number)
 
 
 def print_needs(command: Command, training: Training, length: int, steps: int) -> None:
     """Print what the run needs."""
-    gpus = command.arguments.gpus or torch.cuda.device_count()
+    gpus = budget.sharing(training, command.arguments.gpus or torch.cuda.device_count())
     config = command.model.architecture
     print(*budget.plan(config, training, length, steps, gpus), sep="\n")
     if not gpus:
@@ -149,7 +156,7 @@ def settings_of_run(command: Command, asked: dict, training: Training) -> dict:
 def _weights(training: Training) -> dict:
     """The dtype of the weights that a fine-tune ends with, where it is not float32: ZeRO-3 in
     bfloat16 keeps float32 copies, and computes with rounded ones."""
-    sharded = training.dtype == "bfloat16" and processes.expected(training.batch) > 1
+    sharded = training.dtype == "bfloat16" and _processes(training) > 1
     return {"weights": "bfloat16"} if sharded else {}
 
 

@@ -160,7 +160,7 @@ class Output:
         another run or something else."""
         if not os.path.lexists(self.path):
             return False
-        facts = trained.of(self.path)
+        facts = trained.in_folder(self.path)
         if facts is None:
             raise InputError(
                 f"{self.path} exists and holds no training run; give another --output, or remove "

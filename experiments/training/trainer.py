@@ -5,8 +5,8 @@
   With the optimizer, scheduler and random states that the Trainer saves, a killed run continues
   exactly, to the last bit.
 - CLEX's random draws belong to the sample, so a run is the same on any number of processes.
-- A checkpoint counts once its manifest is written (:mod:`experiments.training.state`). Ctrl-C and
-  SIGTERM leave one.
+- A checkpoint counts once its manifest is written (:mod:`experiments.training.state`). Ctrl-C,
+  SIGTERM and SIGUSR1 leave one.
 - A loss or gradient that is not finite stops the run before it reaches the weights.
 """
 
@@ -105,7 +105,7 @@ class Trainer(transformers.Trainer):
 
         Raises:
             KeyboardInterrupt: Ctrl-C came; a checkpoint of the step in which it came is kept.
-            SystemExit: SIGTERM came; so for it.
+            SystemExit: SIGTERM or SIGUSR1 came; so for it.
         """
         folder = Path(self.args.output_dir)
         checkpoint = state.last(folder)

@@ -13,7 +13,7 @@ from eval import longbench, open_llm, ruler
 from experiments import time_cost
 from tests.eval.test_open_llm import write_benchmarks
 from tests.experiments.written import PASSKEY, journal, record, record_file
-from tests.files import read
+from tests.files import edit, read
 from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 LENGTH = 2048
@@ -62,6 +62,15 @@ def test_ruler(measure, reference, results):
     count = ruler.TASKS["fwe"]
     assert value["prediction"] == continuation(reference, sample["prompt"], count)
     assert value["tokens"] == sample["length"] <= 1900
+
+
+def test_kept_samples_that_were_changed_are_refused(measure, call, model, results):
+    line = "ruler --lengths 1900 --tasks fwe --samples 1"
+    measure(line)
+    (file,) = (results.resolve().parent / "runs/samples").glob("ruler_*.json")
+    edit(file, samples=[{"prompt": "another"}])
+    status, _, said = call(f"{line} --replace --model", model, "--results", results)
+    assert status == 2 and "make the samples again" in said and "index" in said
 
 
 def test_longbench_e(measure, reference, results, tmp_path):

@@ -20,7 +20,7 @@ from eval import hub
 from experiments.kit.model import resolve
 from experiments.training import corpus
 from tests.core.clex_models import clex_model
-from tests.files import edit
+from tests.files import edit, read
 from tests.models import byte_tokenizer, fine_tuned, random_model
 from tests.standin import Hub, Repository
 
@@ -74,6 +74,7 @@ def served(tmp_path_factory):
         }
     )
     stand_in.model = model
+    stand_in.tuned = tuned
     stand_in.books = books
     yield stand_in
     stand_in.close()
@@ -169,11 +170,13 @@ def test_the_gated_model_by_name_is_the_one_that_the_hub_has(served, monkeypatch
     assert {path.removeprefix(prefix).split("/")[0] for path in paths} == {pinned}
 
 
-def test_a_fine_tune_by_its_name_is_the_one_in_its_directory():
+def test_a_fine_tune_by_its_name_is_the_one_in_its_directory(served):
     model = resolve(TUNED, as_it_is=True)
     assert model.training["run"]["method"] == "clex"
     assert model.learned_from == [{"title": "a book", "sha256": "abc"}]
     assert clex.is_installed(model.load())
+    facts = read(served.tuned / "training.json")
+    assert model.identity["sha256"] == facts["sha256"] and "revision" not in model.identity
     assert resolve(OWN, as_it_is=True).training is None
 
 

@@ -18,7 +18,7 @@ from experiments import base_models, rerun, suites
 from experiments.base_models.model import BaseModel
 from experiments.suites.suite import Suite, chains_of
 from tests.files import read
-from tests.models import checkpoint
+from tests.models import checkpoint, fine_tuned
 
 
 def suite_of(name, tmp_path):
@@ -233,7 +233,7 @@ def test_bad_input_is_refused_before_any_work(refusal, tmp_path, monkeypatch, li
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     checkpoint(tmp_path / "other")
-    (checkpoint(tmp_path / "tuned") / "training.json").write_text("{}")
+    fine_tuned(checkpoint(tmp_path / "tuned"))
     measured = {
         "title": "other",
         "model": "other",

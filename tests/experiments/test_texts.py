@@ -83,6 +83,9 @@ def test_a_text_that_was_trained_on_is_known_however_it_was_written(done, refusa
             assert "was trained on" in said
     said = refusal("learned --from pi", *line, "--corpus", tmp_path / "more")
     assert "was trained on" in said
+    line[1] = again
+    said = refusal("learned --from pi", *line, "--corpus", tmp_path / "more")
+    assert "is fine-tuned" in said
 
 
 @pytest.mark.parametrize("name", ["factors.json", "factors.JSON", "factors"])

@@ -41,7 +41,7 @@ def test_a_claim_that_was_tested_in_part_is_not_decided_and_tells_a_number(recor
         recorder.add("open_llm", method, {"tasks": {"average": score(mean)}}, options=options)
     tested = claims_page.tested(recorder.results().folder)
     (claim,) = (one for of in tested for one in of if one.claim.key == "open_llm")
-    assert [each.verdict for each in claim.statements] == ["holds here", "not decided here"]
+    assert [each.verdict for each in claim.statements] == ["holds here", "not tested"]
     assert claim.verdict == "not decided here"
-    assert claims_page.telling(claim).what == "DPRoPE (n̂ = 28) minus original"
+    assert claims_page.telling(claim).what == "DPRoPE (n̂ = 28) minus YaRN"
     assert "open_llm" in claims_page.table(tested)

@@ -290,7 +290,12 @@ def test_hours_are_those_of_the_records(readme):
     "key, ours, others, state",
     [
         ("perplexity", PAPERS, ["yarn_s=2", "pi_s=2"], "without training, by loss"),
-        ("less_is_better", "dprope_s=2_seed=0", [TUNED[1]], "fine-tuned, by loss, one seed"),
+        (
+            "less_is_better",
+            AGAIN[0],
+            [AGAIN[1]],
+            "fine-tuned, 1 sequence of each book, by loss, one seed",
+        ),
     ],
 )
 def test_losses(claims, key, ours, others, state):

@@ -18,7 +18,7 @@ from .published_rules import divide, longrope_attention_factor
 
 LEAST, MOST = 0.001, 1_000_000  # a factor outside this range must be a mistake
 # of factors that were learned
-_RECORD = having({"run": having({"factor": Number, "length": Count}), "scores": having({})})
+_RECORD = having({"run": having({"factor": Number}, {"length": Count}), "scores": having({})})
 _LEARNED = re.compile(r"from=(.+)_s=[^_]+_seed=(\d+)")  # the name of a record of learned factors
 
 
@@ -73,9 +73,10 @@ def _read(file: Path, geometry: RopeGeometry, factor: float) -> tuple[np.ndarray
     if {"run", "scores"} <= content.keys():
         check(content, _RECORD, str(file), remedy)
         longer = round(geometry.context_length * factor)
-        if content["run"]["factor"] == factor and content["run"]["length"] != longer:
+        learned_on = content["run"].get("length", longer)
+        if content["run"]["factor"] == factor and learned_on != longer:
             raise InputError(
-                f"the factors in {file} were learned on {content['run']['length']} tokens, and "
+                f"the factors in {file} were learned on {learned_on} tokens, and "
                 f"this model extends to {longer}; give factors that were learned on it."
             )
         content = {**content["scores"], "factor": content["run"]["factor"]}

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 
 import records
 from core import ORIGINAL, extend, rope
-from core.errors import InputError, check_choice
+from core.errors import InputError, NonFiniteError, check_choice
 from core.geometry import RopeGeometry
 from core.huggingface import embedding, rotation
 from core.huggingface.checkpoint import check_held
@@ -63,7 +63,8 @@ class Subject:
         if not isinstance(stated, dict):
             stated = stated.to_dict()
         bits = f", {stated['bits']} bits" if "bits" in stated else ""
-        return f"{stated.get('quant_method', 'in some way')}{bits}"
+        by = stated.get("quant_method", "in some way")
+        return f"{getattr(by, 'value', by)}{bits}"
 
 
 def named(name: str, dtype: str | None = None) -> Subject:
@@ -124,6 +125,7 @@ class Comparison:
         left_out: of each setting that is not measured the reason.
         read: of each text, by its title, what is read, and the token after it, which is only
             predicted.
+        books: of each text, by its title, the SHA-256 of the book that it is, or is a part of.
     """
 
     subject: Subject
@@ -131,6 +133,7 @@ class Comparison:
     settings: dict[str, Setting]
     left_out: dict[str, str]
     read: dict[str, tuple[Haystack, int]]
+    books: dict[str, str]
 
     @property
     def context_length(self) -> int:
@@ -161,19 +164,23 @@ class Comparison:
         description = f"{counted(methods, 'method')}, texts of {self.extended_length:,} tokens"
         count = len(self.read) * len(self.settings)
         with tqdm(total=count, unit="reading", desc=description) as bar:
-            for haystack, after in self.read.values():
+            for title, (haystack, after) in self.read.items():
                 of_text = {}
                 for name, setting in self.settings.items():
                     extend.extend(model, setting.method, self.factor, **dict(setting.options))
                     most = setting.last or len(haystack.tokens)
-                    of_text[name] = numbers(model, haystack, after, most, self.context_length)
+                    try:
+                        of_text[name] = numbers(model, haystack, after, most, self.context_length)
+                    except NonFiniteError as error:
+                        raise NonFiniteError(f"{name} on {title!r}: {error}") from error
                     bar.update()
                 yield of_text
 
     def ranked(self, read: list[dict[str, dict]], by: str | None) -> Ranking:
         """What the readings of the first texts say."""
+        books = len({*[*self.books.values()][: len(read)]})
         rows = [
-            Row(name, setting, [of_text[name] for of_text in read])
+            Row(name, setting, [of_text[name] for of_text in read], books)
             for name, setting in self.settings.items()
         ]
         return ranking.ranked(rows, by)
@@ -217,7 +224,8 @@ def prepare(
         if book in tokens:
             ids = tokens[book].tolist()
             read[book.title] = haystacks.haystack(ids[:size], of_text, before), ids[size]
-    return Comparison(subject, factor, settings, left_out, read)
+    whole = {book.title: book.whole or book.sha256 for book in books if book.title in read}
+    return Comparison(subject, factor, settings, left_out, read, whole)
 
 
 def hidden(
@@ -317,11 +325,11 @@ def expressible(
     left_out = {}
     for name, setting in every.items():
         options = dict(setting.options)
-        scaled = records.of_scaling(rope.scale(geometry, setting.method, factor, **options))
-        if scaled in made and setting.method != ORIGINAL:
-            left_out[name] = f"it makes the same model as {made[scaled]}"
-            continue
         try:
+            scaled = records.of_scaling(rope.scale(geometry, setting.method, factor, **options))
+            if scaled in made and setting.method != ORIGINAL:
+                left_out[name] = f"it makes the same model as {made[scaled]}"
+                continue
             extend.extend(model, setting.method, factor, **options)
         except InputError as error:
             left_out[name] = str(error)

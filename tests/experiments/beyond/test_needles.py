@@ -6,7 +6,7 @@ from core.extend import extend
 from eval.beyond import needles
 from experiments.beyond import needles as of_experiment
 from tests.files import read
-from tests.models import byte_tokenizer, random_model, token_losses
+from tests.models import byte_tokenizer, checkpoint, random_model, token_losses
 
 
 def record(tmp_path, name):
@@ -60,4 +60,7 @@ def test_what_cannot_be_asked_is_refused_before_any_work(toy, tmp_path, done, re
     line = "needles --model toy --method yarn --keys"
     assert "give a longer text" in refusal(f"{line} 4 --factor 8", *toy)
     assert "or fewer --keys" in refusal(f"{line} 30", *toy)
+    short = checkpoint(tmp_path / "short", max_position_embeddings=64)  # which the question takes
+    line = f"needles --model {short} --method original --last --factor 16 --keys"
+    assert "with a longer context" in refusal(f"{line} 4", *toy)
     assert not (tmp_path / "results").exists()

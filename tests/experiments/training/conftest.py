@@ -66,7 +66,7 @@ def command(base, books, tmp_path, monkeypatch):
 def finetuned(command, call, monkeypatch):
     """finetuned("--steps", 3, …) -> (exit status, stdout, stderr)"""
     # however many GPUs there are
-    monkeypatch.setattr(processes, "expected", lambda _: processes.rank()[1])
+    monkeypatch.setattr(processes, "expected", lambda: processes.rank()[1])
 
     def run(*more, arguments=None):
         return call("finetune", *(arguments or command(*more)))

@@ -25,6 +25,7 @@ say(str(sys.argv[1:]))
 if rank and not stopped:
     sys.exit(2)
 if not rank:
-    time.sleep(1)  # until the other one listens
+    if stopped:
+        time.sleep(1)  # until the other one listens
     os.kill(os.getppid(), signal.SIGUSR1 if stopped else signal.SIGTERM)
 time.sleep(3)

@@ -45,7 +45,8 @@ def test_a_step_holds_what_was_measured_on_a_gpu(tokens, measured):
             ["dprope_n-hat=64_s=4_seed=0", "DPRoPE (n̂ = 64)", "45.3 GB"],
         ),
         ("llama2-13b --factor 4 --gpus 16", 0, ["30.7 GB"]),
-        ("llama2-7b --gpus 5", 2, ["a batch of 64 sequences cannot be divided"]),
+        ("llama2-7b --gpus 5", 0, ["on each of 4 GPUs"]),  # which share a batch of 64
+        ("tiny --batch 3 --device-batch 2 --gpus 1", 2, ["3 sequences cannot be divided"]),
         ("tiny --method clex", 0, ["clex_s=2_seed=0"]),
     ],
 )

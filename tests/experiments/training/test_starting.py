@@ -41,12 +41,6 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
     assert processes.expected() == expected
 
 
-@pytest.mark.parametrize("batch, gpus, expected", [(1, 8, 1), (2, 8, 2), (64, 8, 8), (6, 4, 3)])
-def test_no_more_gpus_train_than_share_a_batch(batch, gpus, expected, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert processes.expected(batch) == expected
-
-
 @pytest.mark.parametrize(
     "gpus, local, device",
     [

@@ -55,8 +55,8 @@ def test_a_training_json_of_which_any_value_was_changed_is_refused(tmp_path):
     folder = checkpoint(tmp_path / "tuned")
     as_it_is = fine_tuned(folder)
     file = folder / trained.FILE
-    assert trained.of(folder) == as_it_is
-    for at, kind, found in answers(file, as_it_is, lambda: trained.of(folder)):
+    assert trained.in_folder(folder) == as_it_is
+    for at, kind, found in answers(file, as_it_is, lambda: trained.in_folder(folder)):
         if at not in FREE:
             assert isinstance(found, str) and str(file) in found, (at, kind)
 

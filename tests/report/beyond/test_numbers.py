@@ -104,7 +104,7 @@ def test_what_training_without_scaling_changed_of_losses():
     )
     of_papers = losses_of(f"{PAPERS}_seed=1") - losses_of(PAPERS)
     gained, of_yarns = untrained - tuned, losses_of("yarn_s=2") - yarns
-    section = SECOND_ROUND.partition("**More than half of")[2].partition(" On 16k")[0]
+    section = SECOND_ROUND.partition("**More than half of")[2].partition(" Reading all 16k")[0]
     share, fell = re.search(r"too\*\*: (\d+) %.* fell by ([\d.]+)\. ", section, re.DOTALL).groups()
     assert float(share) == round(100 * gained[:, WITHIN].mean() / of_yarns[:, WITHIN].mean())
     assert float(fell) == pytest.approx(gained[:, BEYOND].mean(), abs=0.00051)
@@ -193,7 +193,7 @@ def test_pairs_or_attention_factor_after_training(row, ours, other, names):
     decided = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
     assert outcome == f"**{decided}**"
     losses = losses_of(f"{WARM_PAPERS}_seed=1") - losses_of("yarn_s=2_seed=1")
-    by_loss = section.partition("By loss, the pairs alone: ")[2].partition("\n")[0]
+    by_loss = section.partition("The pairs alone, n̂ = 40 minus YaRN: ")[2].partition("\n")[0]
     printed = re.findall(r"[+−]?\d+\.\d+ \[[^]]+\]", by_loss)
     for cell, place in zip(printed, (BEYOND, WITHIN), strict=True):
         assert numbers(cell) == pytest.approx(student(losses[:, place]), abs=0.00051)

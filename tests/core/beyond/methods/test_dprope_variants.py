@@ -7,6 +7,8 @@ from scipy.stats import norm
 from core.angles import angle_distribution
 from core.beyond.methods.dprope_variants import margin_noise
 from core.disturbance import disturbance, strategy_disturbance
+from core.errors import InputError
+from core.geometry import RopeGeometry
 from core.rope import scale
 from tests.core.geometries import LLAMA2, SMOLLM2
 
@@ -34,6 +36,12 @@ def test_significant_margins_exceed_their_noise_by_a_normal_test_over_all_pairs(
     chance = norm.sf((extrapolation - interpolation) / noise)
     assert (scaling.interpolated == (chance < 0.1 / geometry.pairs)).all()
     assert scaling.interpolated[geometry.wavelength > length * 1.01].all()
+
+
+@pytest.mark.parametrize("level", [0, 1, 5e-324])  # the least divides to 0
+def test_a_level_is_a_probability_for_each_pair(level):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        scale(RopeGeometry(64, 1e4, 2048), "dprope-significant", 2, level=level)
 
 
 @pytest.mark.parametrize("length, longer", [(2000, 8000), (4000, 6000)])
