@@ -61,10 +61,11 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
         apply_scaling(model, geometry, scaling, factor)
         clex.remove(model)
     note(model, method, options)
+    longer = text_config(model.config).max_position_embeddings
     answers = getattr(model, "generation_config", None)
-    # a shorter length is a limit that somebody chose
-    if answers and geometry.context_length <= (answers.max_length or 0) <= before:
-        answers.max_length = text_config(model.config).max_position_embeddings
+    # as in an export: a length below L, or beyond L', is a limit that somebody chose
+    if answers and geometry.context_length <= (answers.max_length or 0) <= max(before, longer):
+        answers.max_length = longer
     vars(model).setdefault(_BASE, model.name_or_path.removesuffix(IN_MEMORY))
     model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
     return model

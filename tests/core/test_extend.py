@@ -32,6 +32,32 @@ def test_the_name_of_a_model_extended_in_memory_loads_nothing_until_it_is_export
         export(model, tmp_path / "export")
 
 
+@pytest.mark.parametrize(
+    "stated, after", [(128, 256), (200, 256), (100, 100), (999, 999), (None, None)]
+)
+def test_answers_may_be_as_long_as_the_context_where_they_were(stated, after):
+    """And another length is a limit that somebody chose."""
+    model = random_model()
+    model.generation_config.max_length = stated
+    extend(model, PROPOSED, 2)
+    assert model.generation_config.max_length == after
+    extend(model, PROPOSED, 4)
+    assert model.generation_config.max_length == (512 if after == 256 else after)
+
+
+def test_a_default_dtype_changes_no_embedding():
+    model = random_model()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        extend(model, PROPOSED, 2)
+    finally:
+        torch.set_default_dtype(before)
+    (rotary,) = rotaries(model)
+    wanted = extend(random_model(), PROPOSED, 2)
+    assert torch.equal(rotary.inv_freq, rotaries(wanted)[0].inv_freq)
+
+
 def test_models_that_are_not_as_pre_trained_are_refused():
     moved = random_model()
     shapeless = random_model()

@@ -1,6 +1,8 @@
 """The paper's methods against transformers' own and the paper's equations, and what holds of every
 method."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -52,6 +54,12 @@ def with_frequencies(values, interpolated=40):
     )
 
 
+def with_names(geometry, factor, *, width: Literal["a", "b"] = "a"): ...
+
+
+def with_whole_level(geometry, factor, *, level: int = 1): ...
+
+
 @pytest.mark.parametrize(
     "function, says",
     [
@@ -63,6 +71,8 @@ def with_frequencies(values, interpolated=40):
         (lambda geometry, factor: geometry.inv_freq, "must return a RopeScaling"),
         (lambda geometry, factor, width=16: None, "option width"),
         (lambda geometry, factor, *, width=16: None, "option width"),
+        (with_names, "option width .* give a type"),
+        (with_whole_level, "another type than that of 'dprope-significant'"),
     ],
 )
 def test_a_function_that_is_no_method_is_refused(monkeypatch, function, says):

@@ -7,6 +7,10 @@ import safetensors.torch
 import torch
 
 from core import files
+from core.errors import InputError
+from core.geometry import RopeGeometry
+from experiments import base_models
+from experiments.base_models.model import BaseModel
 from experiments.kit.loading import weights_hashes
 from experiments.kit.model import resolve
 from tests.files import edit
@@ -18,6 +22,28 @@ def test_a_base_models_name_wins_over_a_folder_of_that_name(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert resolve("tiny").base and resolve("tiny").geometry.context_length == 1024
     assert not resolve("./tiny").base and resolve("./tiny").geometry.context_length == 77
+
+
+def test_a_base_model_that_is_stated_otherwise_than_its_checkpoint_is_refused(
+    tmp_path, monkeypatch
+):
+    path = checkpoint(tmp_path / "model", max_position_embeddings=512)
+    for geometry, says in (
+        (RopeGeometry(16, 1e4, 512), None),
+        (RopeGeometry(16, 1e4, 256), "512"),
+        (RopeGeometry(16, 5e5, 512), "500000"),
+    ):
+        monkeypatch.setitem(base_models.MODELS, "toy", BaseModel("Toy", str(path), geometry))
+        if says is None:
+            assert resolve("toy").load()
+        else:
+            with pytest.raises(InputError, match=says):
+                resolve("toy").load()
+
+
+def test_figures_know_the_papers_n_hat_of_a_model_of_ones_own(tmp_path):
+    facts = resolve(str(checkpoint(tmp_path / "model"))).facts(2)
+    assert facts["n_hat"] == {"2": 10, "4": 8}  # 5/8 and 1/2 of 16
 
 
 A = torch.arange(4.0)

@@ -71,4 +71,8 @@ def test_a_model_in_memory_and_a_card_that_cannot_be_read(source, tmp_path, meta
     card = ModelCard.load(export(model, tmp_path / "export") / FILE)
     assert card.data.base_model == "someone/base" and "in memory" in rows(card.text)["weights"]
     assert "--hf-overrides" not in card.text  # its weights may have been trained
+    extend(model, rope.BASELINE, 2)  # another export of the same model
+    again = ModelCard.load(export(model, tmp_path / "again") / FILE)
+    assert again.data.base_model == "someone/base"
+    assert rows(again.text)["base model"] == rows(card.text)["base model"]
     assert card.data.to_dict().get("license") == ("mit" if "mit" in metadata else None)

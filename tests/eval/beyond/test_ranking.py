@@ -1,5 +1,7 @@
 """What losses and keys on the same texts say, against SciPy and by cases worked by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -41,6 +43,14 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
         assert (line["gap_low"], line["gap_high"]) == pytest.approx(tuple(interval))
     said = " ".join(verdict(ranking, L))
     assert "First of 3 methods" in said and "no more than chance" in said
+
+
+def test_parts_of_one_book_are_no_sample_of_books():
+    losses = {"a": near(1.0), "b": near(2.0)}
+    rows = [replace(row(name, loss), books=1) for name, loss in losses.items()]
+    assert [line["gap_low"] for line in facts(ranked(rows))] == [None] * 2
+    rows = [replace(each, books=6) for each in rows]
+    assert facts(ranked(rows))[1]["gap_low"] is not None
 
 
 def test_few_texts_decide_nothing():

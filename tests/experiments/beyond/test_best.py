@@ -20,6 +20,7 @@ import transformers
 from transformers import AutoModelForCausalLM
 
 from core import rope
+from core.errors import InputError, NonFiniteError
 from core.extend import extend
 from core.geometry import RopeGeometry
 from eval.beyond import needles
@@ -189,6 +190,41 @@ def test_an_interrupt_leaves_the_ranking_of_the_texts_that_were_read(call, input
     status, out, err = call(*line, *books(inputs, 3))
     assert (status, out) == (130, one)
     assert "interrupted" in err and "1 text" in err
+
+
+def test_a_loss_that_is_not_finite_leaves_the_texts_that_were_read(call, inputs, monkeypatch):
+    line = "best --method yarn pi --no-bos --model", inputs / "model", "--texts"
+    one = call(*line, *books(inputs, 1))[1]
+    measure = comparisons.numbers
+    calls = iter(range(100))
+
+    def overflows(*arguments):
+        if next(calls) == 7:
+            raise NonFiniteError("the loss at position 3 is not finite.")
+        return measure(*arguments)
+
+    monkeypatch.setattr(comparisons, "numbers", overflows)
+    status, out, err = call(*line, *books(inputs, 3))
+    assert (status, out) == (2, one)
+    assert re.search("as it is.* on '1': the loss at position 3 is not finite", err)
+
+
+def test_parts_of_a_book_give_no_interval(call, inputs):
+    line = "best --method yarn pi --json --no-bos --model", inputs / "model", "--texts"
+    rows = json.loads(call(*line, "parts:5")[1])["rows"]
+    assert [line["gap_low"] for line in rows] == [None] * len(rows)
+
+
+def test_a_method_that_does_not_take_the_model_is_left_out(call, inputs, monkeypatch):
+    def function(geometry, factor):
+        raise InputError("mine needs 64 pairs.")
+
+    monkeypatch.setitem(rope.METHODS, "mine", None)  # which takes it away afterwards
+    del rope.METHODS["mine"]
+    rope.register("mine", title="Mine")(function)
+    line = ["best --method yarn mine --model", inputs / "model", "--texts", inputs / "0.txt"]
+    status, _, err = call(*line)
+    assert status == 0 and "mine is left out: mine needs 64 pairs" in err
 
 
 def test_from_python_it_is_a_table_and_the_model_stays_as_it_is(inputs, measured):
