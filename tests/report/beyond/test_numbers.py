@@ -47,6 +47,17 @@ def cells(heading, row):
     return [cell.strip() for cell in found.split("|")]
 
 
+def check_keys(heading, row, ours, other, names):
+    """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
+    shown = cells(heading, row)
+    gaps = keys_of(ours) - keys_of(other)
+    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE)):
+        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
+    if names:
+        outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
+        assert shown[3] == f"**{outcome}**"
+
+
 @pytest.mark.parametrize(
     "row, name", [("DPRoPE (n̂ = 40)", PAPERS), ("DPRoPE (t = 0)", "dprope_s=2")]
 )
@@ -155,14 +166,7 @@ def test_what_training_without_scaling_changed_of_keys():
     ],
 )
 def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
-    """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
-    shown = cells("Keys in books", row)
-    gaps = keys_of(ours) - keys_of(other)
-    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE)):
-        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
-    if names:
-        outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
-        assert shown[3] == f"**{outcome}**"
+    check_keys("Keys in books", row, ours, other, names)
 
 
 @pytest.mark.parametrize(
@@ -184,16 +188,12 @@ def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
     ],
 )
 def test_pairs_or_attention_factor_after_training(row, ours, other, names):
-    section = PAGE.partition("### Pairs or attention factor?\n")[2].partition("\n## ")[0]
-    found = re.search(rf"^\| {re.escape(row)} *\|(.*)\|$", section, re.MULTILINE)[1]
-    *shown, outcome = (cell.strip() for cell in found.split("|"))
-    gaps = keys_of(f"{ours}_seed=1") - keys_of(f"{other}_seed=1")
-    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE), strict=True):
-        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
-    decided = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
-    assert outcome == f"**{decided}**"
+    check_keys("Pairs or attention factor?", row, f"{ours}_seed=1", f"{other}_seed=1", names)
+
+
+def test_losses_of_the_pairs_alone_after_training():
     losses = losses_of(f"{WARM_PAPERS}_seed=1") - losses_of("yarn_s=2_seed=1")
-    by_loss = section.partition("The pairs alone, n̂ = 40 minus YaRN: ")[2].partition("\n")[0]
+    by_loss = PAGE.partition("The pairs alone, n̂ = 40 minus YaRN: ")[2].partition("\n")[0]
     printed = re.findall(r"[+−]?\d+\.\d+ \[[^]]+\]", by_loss)
     for cell, place in zip(printed, (BEYOND, WITHIN), strict=True):
         assert numbers(cell) == pytest.approx(student(losses[:, place]), abs=0.00051)
