@@ -376,7 +376,7 @@ def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
     tuned = of.second_round(view, of_keys=True)
-    yield "Each is one run a method", _one_seed(view)
+    yield "Each has one run a method", _one_seed(view)
     keys = of.keys(view)
     mostly = keys.gap(WARM).mean < keys.gap(PAPERS).mean / 2
     yield "mostly by YaRN's attention factor", mostly
