@@ -386,7 +386,7 @@ def came_out(views: dict[str, View]) -> Assumptions:
     rule = _least(of.sample(view), RULE) and retrieves_worse(of.keys(view).gap(RULE))
     yield "LongRoPE2's rule is best here by loss, not by keys", rule
     warm = decision.by_keys(tuned.gap(WARM)) == "DPRoPE retrieves better"
-    yield "With YaRN's attention factor DPRoPE's pairs then cost less", warm
+    yield "With YaRN's attention factor DPRoPE's pairs cost less", warm
 
 
 def results_beyond(views: dict[str, View]) -> Assumptions:
