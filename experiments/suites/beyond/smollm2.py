@@ -72,6 +72,7 @@ def untrained(suite: Suite) -> Iterator[Chain]:
         yield suite.untrained(setting, 2, POSITIONS)
     for setting in ATTENTION_FACTORS:
         yield suite.untrained(setting, 2, ["passkey", *POSITIONS])
+    yield suite.untrained((PAPERS[0], PAPERS[1] | WARM), 2, POSITIONS)
     if not suite.quick:
         for setting in (*suite.model.comparison(4), covering(suite, 4), COVERED):
             yield suite.untrained(setting, 4, POSITIONS)
