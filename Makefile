@@ -11,10 +11,11 @@ BOOKS_OF ?=
 BENCHMARKS ?=
 CORPUS  ?=
 REPLACE ?=
-# These an environment may hold for other programs.
+# Not read from the environment, where other programs use these names.
 N_HAT    =
 STEPS    =
 SEED     =
+
 RESULTS ?=
 PY      := $(VENV)/bin/python
 # What a user wrote is one word to the shell, and Make expands it neither here nor for the environment of a command.
@@ -157,4 +158,4 @@ train: env ## Fine-tune a base model, on a CPU or on all GPUs (ZeRO-3)
 
 ##@ Other
 clean: ## Remove what is made again in minutes; what was measured and .venv stay
-	rm -rf runs $(addprefix build/,verify report without-beyond lock requirements.lock logs)
+	rm -rf $(addprefix build/,verify report without-beyond lock requirements.lock)

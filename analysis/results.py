@@ -188,7 +188,7 @@ def chosen(model: str | None, folder: Path | None = None) -> tuple[str | None, P
     committed ones first.
 
     A checkpoint's path and a name on the hub are those under which experiments record them, apart
-    from the committed.
+    from the committed; but a fine-tune on the hub is not looked up, and has its base's.
     """
     if model is None or model in models(folder or RESULTS):
         return model, folder or RESULTS

@@ -17,7 +17,7 @@ from .huggingface.rotation import rotary_module, skeleton
 from .rope import scale
 
 IN_MEMORY = " (extended in memory)"  # ends a name that loads nothing
-_BASE = "_extended_from"  # of a model, the name under which it was loaded
+_BASE = "_loaded_from"  # of a model, the name under which it was loaded
 
 
 def extend(model: PreTrainedModel, method: str, factor: float, **options) -> PreTrainedModel:
@@ -66,9 +66,14 @@ def extend(model: PreTrainedModel, method: str, factor: float, **options) -> Pre
     # as in an export: a length below L, or beyond L', is a limit that somebody chose
     if answers and geometry.context_length <= (answers.max_length or 0) <= max(before, longer):
         answers.max_length = longer
-    vars(model).setdefault(_BASE, model.name_or_path.removesuffix(IN_MEMORY))
+    _base_of(model)
     model.name_or_path = f"{model.name_or_path.removesuffix(IN_MEMORY)}{IN_MEMORY}"
     return model
+
+
+def _base_of(model: PreTrainedModel) -> str:
+    """The name under which a model was loaded, whatever was made of it since."""
+    return vars(model).setdefault(_BASE, model.name_or_path.removesuffix(IN_MEMORY))
 
 
 def note(model: PreTrainedModel, method: str, options: dict) -> None:
@@ -207,7 +212,7 @@ def export(model: PreTrainedModel, directory: str | os.PathLike, tokenizer=None)
     if tokenizer is not None and not hasattr(tokenizer, "save_pretrained"):
         raise InputError(f"{tokenizer!r} is no tokenizer of transformers; give one, or none.")
     directory = Path(directory)
-    base = card.base(vars(model).get(_BASE, model.name_or_path.removesuffix(IN_MEMORY)))
+    base = card.base(_base_of(model))
     method = getattr(text_config(model.config), configuration.EXTENSION, {}).get("method")
     if method in rope.METHODS:
         rope.check_fixed(method)

@@ -312,10 +312,10 @@ def _own(path: str, factors: list[float]) -> tuple[str, BaseModel]:
     """A model of one's own, to be extended by these factors, after the name of its folder of
     records."""
     # imports transformers, which a base model does not need
-    from experiments.kit.model import resolve
+    from experiments.kit.model import resolve, training_of
 
     model = resolve(path)
-    if resolve(path, as_it_is=True).training:
+    if training_of(model):
         raise InputError(
             f"{path} was fine-tuned for a longer context already; evaluate it as it is, for "
             f"example with "

@@ -7,7 +7,7 @@ What is measured here goes under build/verify/, into a folder of the code that m
 change it is measured anew. For each record there, or under OTHER/results, it finds the record of
 the same name in results/ and prints the largest difference of any score: averages, intervals and
 single blocks, but not durations and environment. The exit status is 1 if a difference exceeds the
-tolerance.
+tolerance, or if what was measured here has no such record.
 """
 
 import itertools
@@ -92,7 +92,7 @@ def compare(measured: Path, results: Path, tolerance: float, every: bool = False
         f"{tolerance:g}."
     )
     if others := len(names) - len(known):
-        print(f"{others} have no counterpart there.")
+        print(f"{others} have no counterpart there{', which counts as a difference' * every}.")
     return differing + (others if every else 0)
 
 

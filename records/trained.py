@@ -75,8 +75,8 @@ def read(file: Path) -> dict | None:
         "fine-tune again, convert it by tools/bring_over.py of commit 45a9edf7 if an older version "
         "wrote it, or remove it to evaluate the checkpoint under its own name"
     )
-    facts = files.read_json(file, anew)
-    if facts.keys().isdisjoint(("run", "identity", "data_facts", "content")):
+    facts = files.read_json(file, anew, (dict, list))
+    if isinstance(facts, list) or facts.keys().isdisjoint(("identity", "data_facts")):
         return None
     schema.check(facts, _TRAINING, str(file), anew)
     hashed = facts["identity"], facts["content"]

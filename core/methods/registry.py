@@ -6,9 +6,11 @@ list none by name.
 
 import contextlib
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import get_args, get_type_hints
+from types import UnionType
+from typing import Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -144,21 +146,32 @@ def register(name: str, title: str | None = None, **fields):
     return add
 
 
+# What a command line can state; an option of None is left open.
+_KINDS = {int, float, str, bool, os.PathLike, type(None)}
+
+
 def kinds(hint: object) -> tuple:
     """The types that a hint allows."""
-    return get_args(hint) or (hint,)
+    several = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return tuple(os.PathLike if get_origin(each) is os.PathLike else each for each in several)
 
 
 def _check_types(method: Method) -> None:
     """Refuse an option of a type that no command line states, or of another type than an option of
     that name has already."""
-    hints = get_type_hints(method.function)
+    try:
+        hints = get_type_hints(method.function)
+    except (NameError, TypeError) as error:
+        raise InputError(
+            f"the types of the options of the method {method.name!r} cannot be read ({error}); "
+            "state them by names that are imported."
+        ) from error
     for option in method.options:
         of_option = kinds(hints[option.name])
-        if not all(isinstance(kind, type) for kind in of_option):
+        if not _KINDS.issuperset(of_option):
             raise InputError(
                 f"the option {option.name} of the method {method.name!r} has the type "
-                f"{hints[option.name]}; give a type, or several by |."
+                f"{hints[option.name]}; give int, float, str, bool, os.PathLike, or several by |."
             )
         for other in METHODS.values():
             theirs = get_type_hints(other.function).get(option.name)

@@ -2,8 +2,8 @@
 texts, ranked, as a table and in sentences.
 
 A loss lies within L if it is of one of a text's first L tokens, a key if it begins at most L tokens
-before the question. Differences are paired by text, with Student's 95 % interval over texts; fewer
-than LEAST_TEXTS texts have none, and then nothing is decided.
+before the question. Differences are paired by text, with Student's 95 % interval over texts; those
+of fewer than LEAST_TEXTS books have none, and then nothing is decided.
 
 - **Keys decide the order** if the best method's keys beyond L cost less than a blind guess, and at
   least KEYS_MATTER less than those of the method in the middle of the ranking, both by more than
@@ -73,6 +73,11 @@ class Row:
     books: int | None = None
 
     @property
+    def count(self) -> int:
+        """The number of different books."""
+        return len(self.texts) if self.books is None else self.books
+
+    @property
     def extends(self) -> bool:
         """Whether it is a method."""
         return self.setting.method != ORIGINAL
@@ -98,8 +103,8 @@ class Gap:
     """The mean of differences [texts], with the ends of its interval, infinitely far away where
     they are of too few books."""
 
-    def __init__(self, differences: np.ndarray, books: int | None = None) -> None:
-        self.known = (len(differences) if books is None else books) >= LEAST_TEXTS
+    def __init__(self, differences: np.ndarray, books: int) -> None:
+        self.known = books >= LEAST_TEXTS
         self.mean = float(differences.mean())
         self.half = students_half(differences) if self.known else math.inf
         self.low = self.mean - self.half
@@ -123,7 +128,7 @@ class Gap:
 
 def minus(row: Row, other: Row, column: str) -> Gap:
     """A row minus another, paired by text."""
-    return Gap(row.values(column) - other.values(column), row.books)
+    return Gap(row.values(column) - other.values(column), row.count)
 
 
 @dataclass(frozen=True)
@@ -184,9 +189,9 @@ def _why_not_keys(methods: Sequence[Row]) -> str:
     rows = _sorted(methods, KEYS)
     best = rows[0]
     middle = rows[len(rows) // 2]
-    if len(best.texts) < LEAST_TEXTS:
-        return f"fewer than {LEAST_TEXTS} texts give keys no interval"
-    if not Gap(best.values(column) - GUESS).below(0):
+    if best.count < LEAST_TEXTS:
+        return f"texts of fewer than {LEAST_TEXTS} books give keys no interval"
+    if not Gap(best.values(column) - GUESS, best.count).below(0):
         return "no method's keys beyond L cost less than a guess by more than chance"
     if not minus(best, middle, column).below(KEYS_MATTER):
         return (
@@ -251,7 +256,7 @@ def _whether(ranking: Ranking, short: Sequence[Row], context_length: int) -> lis
 def _against(first: Row, as_it_is: Row, what: str) -> tuple[Gap, str]:
     """The first method minus the model as it is, and the sentence that says so."""
     column, unit, *_ = MEASURES[what]
-    gap = Gap(first.values(column) - _counted(as_it_is, what))
+    gap = Gap(first.values(column) - _counted(as_it_is, what), first.count)
     if what == LOSS:
         sentence = f"Loss beyond L of {first.name} against {as_it_is.name!r}: {gap.shown(what)}"
         return gap, f"{sentence} {unit}."
@@ -276,7 +281,9 @@ def _which(ranking: Ranking) -> list[str]:
     said = [f"First of {count} methods by {ranking.by} beyond L{why}: {first.name}."]
     gap = ranking.gap(others[0])
     if not gap.known:
-        said.append(f"Fewer than {LEAST_TEXTS} texts give no interval, so the order may be chance.")
+        said.append(
+            f"Texts of fewer than {LEAST_TEXTS} books give no interval, so the order may be chance."
+        )
         return said
     chance = "no more than chance" if gap.is_chance else "more than chance"
     unit = MEASURES[ranking.by].unit

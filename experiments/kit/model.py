@@ -282,7 +282,7 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
     if base := base_models.MODELS.get(name):
         return Model(name, name, base, base, as_it_is)
     model = Model(name, own_name(name), as_it_is=as_it_is)
-    if as_it_is and (stated := _training(model)):
+    if as_it_is and (stated := training_of(model)):
         folder = stated["run"]["scale"]
         origin = base_models.MODELS.get(folder)
         if origin and stated["run"]["model"]["source"] != origin.source:
@@ -291,11 +291,12 @@ def resolve(name: str, as_it_is: bool = False, beside: Path | None = None) -> Mo
     return replace(model, **_before_export(model, beside or records.OWN))
 
 
-def _training(model: Model) -> dict | None:
+def training_of(model: Model) -> dict | None:
     """What a fine-tuned checkpoint says of its training; None of any other."""
-    if model.source.on_hub:
-        model.source.check_access()
-        model.source.directory()  # refuses a name that is none
+    if not model.source.on_hub:
+        return trained.in_folder(Path(model.source.place))
+    model.source.check_access()
+    model.source.directory()  # refuses a name that is none
     file = model.source.file(trained.FILE)
     return trained.read(file) if file else None
 

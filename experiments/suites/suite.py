@@ -9,7 +9,7 @@ import records
 from core import rope
 from core.errors import InputError
 from core.setting import Choice, Setting, flags
-from experiments import base_models, suites
+from experiments import suites
 from experiments.base_models.model import BaseModel
 
 # The experiments that read what a user gives to experiments.rerun, and the options that name it.
@@ -89,13 +89,15 @@ class Suite:
 
     @property
     def new(self) -> list[Choice]:
-        """Those of `methods` of which results/ has no record, of any model; they are measured as
-        the suite's own are."""
+        """Those of `methods` that the suite does not fine-tune, and of which results/ has no record
+        of this model; they are measured as the suite's own are."""
+        if not self.methods or self.own_checkpoint:
+            return [(method, {}) for method in self.methods or ()]
+        known = {rope.ORIGINAL, *_fine_tuned(self.name, self.model)}
         return [
             (method, {})
-            for method in self.methods or ()
-            if self.own_checkpoint
-            or not any(records.has(records.RESULTS, each, method) for each in base_models.MODELS)
+            for method in self.methods
+            if method not in known and not records.has(records.RESULTS, self.name, method)
         ]
 
     def once(self, experiment: str, **options) -> Chain:
@@ -310,6 +312,13 @@ def names(name: str, model: BaseModel) -> set[str]:
 def commands(name: str, model: BaseModel) -> list[list[str]]:
     """The commands of all runs of a base model's suite, each a module and its arguments."""
     return [command for chain in _chains(name, model) for command in chain.commands]
+
+
+def _fine_tuned(name: str, model: BaseModel) -> set[str]:
+    """The methods that a base model's suite fine-tunes with."""
+    program = records.program("finetune")
+    tuned = [command for command in commands(name, model) if command[0] == program]
+    return {command[command.index("--method") + 1] for command in tuned}
 
 
 def _chains(name: str, model: BaseModel) -> Iterator[Chain]:

@@ -209,7 +209,7 @@ def _code() -> str:
     """A hash of what decides the tokens of a text: the code and the libraries that read it."""
     modules = Path(__file__), *(Path(each.__file__) for each in (texts, special_tokens))
     hashes = [files.sha256(file) for file in modules]
-    return identity(code=hashes, packages=versions("tokenizers", "transformers"))
+    return identity(code=hashes, packages=versions("numpy", "tokenizers", "transformers"))
 
 
 def _write(folder: Path, wanted: Wanted, tokenizer) -> None:

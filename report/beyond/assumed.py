@@ -7,7 +7,7 @@ import numpy as np
 from analysis.beyond import decision, loss_by_position, needles, training
 from analysis.beyond.books import BEYOND, CHANGE, WITHIN
 from analysis.differences import ABOVE, LEVEL
-from analysis.scores import Score
+from analysis.scores import Score, difference_over_texts
 from core import ORIGINAL
 from records import RESULTS, ROOT
 from report.assumed import COVERING, PAPERS, RIVAL, ZERO
@@ -287,6 +287,17 @@ def _apart(fine_tunes: OnBooks, view: View) -> bool:
     return read.isdisjoint(scored)
 
 
+def _found_alike(of_keys: OnBooks, ours: str, other: str) -> bool:
+    """Whether the number of keys that two settings find, by book, differs no more than chance,
+    within L and beyond it."""
+    for where in (WITHIN, BEYOND):
+        runs = (of_keys.row(name).first for name in (ours, other))
+        by_book = needles.by_text(*runs, where=where, what=needles.FOUND)
+        if not difference_over_texts(by_book[:1], by_book[1:], shared=True).holds_zero:
+            return False
+    return True
+
+
 def _data(books: OnBooks) -> dict[str, str]:
     """The SHA-256 of each book, by its title."""
     return books.rows[0].first.run["data"]
@@ -326,8 +337,7 @@ def _fine_tuned(view: View) -> Assumptions:
     warm = [by_keys.gap(WARM, RIVAL, where) for where in (WITHIN, BEYOND)]
     ahead = decision.by_keys(warm[1]) == "DPRoPE retrieves better" and less(warm[0])
     yield "With the same attention factor DPRoPE's pairs retrieve better after training", ahead
-    found = [by_keys.found(name).split()[0] for name in (WARM, RIVAL)]
-    yield "Found keys do not say the same", int(found[0]) < int(found[1])
+    yield "Found keys do not tell them apart", _found_alike(by_keys, WARM, RIVAL)
     factor = [by_keys.gap(WARM, PAPERS, where) for where in (WITHIN, BEYOND)]
     lowered = all(map(less, factor)) and factor[1].mean < -by_keys.gap(PAPERS).mean
     yield "The attention factor still lowers what a key costs after training", lowered
@@ -376,7 +386,7 @@ def came_out(views: dict[str, View]) -> Assumptions:
     view = views["smollm2"]
     yield from _borne_out(view, CAME_OUT)
     tuned = of.second_round(view, of_keys=True)
-    yield "Each has one run a method", _one_seed(view)
+    yield "One run a method", _one_seed(view)
     keys = of.keys(view)
     mostly = keys.gap(WARM).mean < keys.gap(PAPERS).mean / 2
     yield "mostly by YaRN's attention factor", mostly

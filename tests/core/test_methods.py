@@ -1,6 +1,7 @@
 """The paper's methods against transformers' own and the paper's equations, and what holds of every
 method."""
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,15 @@ def with_frequencies(values, interpolated=40):
 def with_names(geometry, factor, *, width: Literal["a", "b"] = "a"): ...
 
 
+def with_list(geometry, factor, *, width: list[float] | None = None): ...
+
+
+def with_path(geometry, factor, *, width: Path = Path()): ...
+
+
+def with_unknown(geometry, factor, *, width: "Nowhere" = None): ...  # noqa: F821
+
+
 def with_whole_level(geometry, factor, *, level: int = 1): ...
 
 
@@ -71,7 +81,10 @@ def with_whole_level(geometry, factor, *, level: int = 1): ...
         (lambda geometry, factor: geometry.inv_freq, "must return a RopeScaling"),
         (lambda geometry, factor, width=16: None, "option width"),
         (lambda geometry, factor, *, width=16: None, "option width"),
-        (with_names, "option width .* give a type"),
+        (with_names, "option width .* give int"),
+        (with_list, "option width .* give int"),
+        (with_path, "option width .* give int"),
+        (with_unknown, "cannot be read"),
         (with_whole_level, "another type than that of 'dprope-significant'"),
     ],
 )

@@ -167,7 +167,7 @@ def test_a_command_of_a_suite_asks_for_the_suites_sizes(
         check_asked(monkeypatch, command, wanted)
 
 
-@pytest.mark.parametrize("method", ["dprope", "ntk", "original"])
+@pytest.mark.parametrize("method", ["dprope", "pi", "original"])
 def test_a_method_of_the_suite_is_measured_as_the_suite_does(done, tmp_path, method):
     """Though results/ has no record of this model: by no fine-tune that the suite does not have."""
     command = f"rerun --model llama2-7b --output {tmp_path} --list"

@@ -46,11 +46,20 @@ def test_methods_are_level_if_the_interval_of_their_difference_holds_zero():
 
 
 def test_parts_of_one_book_are_no_sample_of_books():
-    losses = {"a": near(1.0), "b": near(2.0)}
-    rows = [replace(row(name, loss), books=1) for name, loss in losses.items()]
-    assert [line["gap_low"] for line in facts(ranked(rows))] == [None] * 2
-    rows = [replace(each, books=6) for each in rows]
-    assert facts(ranked(rows))[1]["gap_low"] is not None
+    """They decide neither the order, nor whether to extend."""
+    whole = [
+        row("a", near(1.0), near(3.0)),
+        row("b", near(2.0), near(9.0)),
+        as_it_is(near(3.0), near(20.0)),
+    ]
+    for books, by in ((1, LOSS), (6, KEYS)):
+        ranking = ranked([replace(each, books=books) for each in whole])
+        assert ranking.by == by
+        known = [line["gap_low"] is not None for line in facts(ranking)]
+        assert known == [books == 6] * 3
+        said = " ".join(verdict(ranking, L))
+        assert ("do not tell whether to extend it" in said) == (books == 1)
+        assert ("[" in said) == (books == 6)
 
 
 def test_few_texts_decide_nothing():

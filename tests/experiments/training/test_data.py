@@ -105,7 +105,7 @@ def test_a_book_gives_at_most_so_many_sequences_and_the_order_names_the_book_of_
 
 def test_what_other_code_tokenised_is_not_taken(folder, tmp_path, monkeypatch):
     packed(folder, tmp_path)
-    monkeypatch.setattr(corpus, "_code", lambda: "another")
+    monkeypatch.setattr(corpus, "versions", lambda *_: {"tokenizers": "another"})
     packed(folder, tmp_path)
     made = [each for each in (tmp_path / "cache").iterdir() if each.is_dir()]
     assert len(made) == 2

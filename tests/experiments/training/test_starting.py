@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from core.errors import InputError
+from experiments.base_models.model import Training
 from experiments.kit import command_line, processes
-from experiments.training import trainer
+from experiments.training import run, trainer
 from tests.processes import fork, ranks, wait
 
 MODULE = "tests.experiments.training.launched"
@@ -39,6 +40,18 @@ def test_the_rank_is_a_launchers_and_how_many_will_train(environment, rank, expe
         monkeypatch.setenv(name, value)
     assert processes.rank() == rank
     assert processes.expected() == expected
+
+
+@pytest.mark.parametrize(
+    "batch, at_a_time, gpus, number", [(64, 1, 5, 4), (2, 1, 8, 2), (6, 1, 4, 3), (6, 2, 3, 3)]
+)
+def test_as_many_gpus_train_as_share_a_batch(batch, at_a_time, gpus, number, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    training = Training(batch=batch, device_batch=at_a_time)
+    assert run._processes(training) == number
+    for name, value in ranks(7)[0].items():  # whatever a launcher started
+        monkeypatch.setenv(name, value)
+    assert run._processes(training) == 7
 
 
 @pytest.mark.parametrize(
