@@ -16,6 +16,7 @@ from figures.kit import style
 INTERVALS = "95 % intervals over texts (five or more) and seeds (two or more)"
 
 _NAME = 17  # characters of a line of a curve's name
+_TITLE = 44  # of a line of a panel's title
 _LINE = 11  # points; a panel gets lower when the figure's title and note take their room
 
 
@@ -38,7 +39,9 @@ def panels(count: int, height: float, rest: float) -> tuple[Figure, np.ndarray]:
 def title(rows: Comparison) -> str:
     """Of the panel of rows on the same books: their state, s, and how many books."""
     texts = counted(len({*books.texts(rows.first)}), "text")
-    return f"{state(rows)}, s = {rows.rows[0].setting.factor:g}, {texts}"
+    read = f"s = {rows.rows[0].setting.factor:g}, {texts}"
+    one_line = f"{state(rows)}, {read}"
+    return one_line if len(one_line) <= _TITLE else f"{state(rows)},\n{read}"
 
 
 def state(rows: Comparison) -> str:

@@ -32,7 +32,7 @@ def needles(results: Results) -> Figure:
     shown = [rows for rows in sets if len(rows.rows) > 1] or sets
     chosen = [_chosen(results, rows) for rows in shown]
     drawn = style.styles(row.setting for rows in chosen for row in rows)
-    figure, grid = curves.panels(len(shown), 2.4, 0.5)
+    figure, grid = curves.panels(len(shown), 2.4, 0.7)
     for axes, rows, compared in zip(grid.ravel(), chosen, shown):
         _panel(axes, rows, drawn, results.context_length)
         axes.set_title(curves.title(compared), loc="left")

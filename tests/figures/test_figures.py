@@ -128,8 +128,8 @@ FIGURES = [
 
 @pytest.mark.parametrize("name, model", FIGURES)
 def test_a_figure_is_understood_without_its_text(name, model):
-    """It names the model, explains its marks, is readable, has few lines to tell apart, and no two
-    names meet in it."""
+    """It names the model, explains its marks, is readable, has few lines to tell apart, no names
+    that meet, and no title that is cut off."""
     results = Results.of(model)
     figure = draw.figure(name, results)
     legend = figure.legends[0].get_title().get_text() if figure.legends else ""
@@ -148,6 +148,11 @@ def test_a_figure_is_understood_without_its_text(name, model):
     boxes = [Text.get_window_extent(text).padded(-0.5) for text in texts]
     for (one, first), (other, second) in itertools.combinations(zip(texts, boxes), 2):
         assert not first.overlaps(second), (one, other)
+    titles = {axes.get_title(where) for axes in figure.axes for where in ("left", "center")} - {""}
+    for text in figure.findobj(Text):
+        if text.get_text() in titles:
+            box = text.get_window_extent().padded(-2)
+            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1, text.get_text()
 
 
 def test_passkey_draws_the_recorded_shares_of_the_papers_methods_each_in_one_colour():

@@ -52,7 +52,7 @@ def test_each_round_of_fine_tunes_has_a_panel(recorder):
     shown = [axes.get_title("left") for axes in loss_by_position(recorder.results()).axes]
     of_books = "s = 2, 5 texts"
     assert shown[0].startswith(f"fine-tuned, {of_books}")
-    assert shown[1:] == [f"fine-tuned, 1 sequence of each book, {of_books}"]
+    assert shown[1:] == [f"fine-tuned, 1 sequence of each book,\n{of_books}"]
 
 
 def test_the_same_methods_are_drawn_in_all_panels():

@@ -10,5 +10,5 @@ def test_the_panels_of_two_rounds_of_fine_tunes_are_told_apart(recorder):
     panels = draw.figure("needles", recorder.results()).axes
     assert [axes.get_title("left") for axes in panels] == [
         "fine-tuned, s = 2, 1 text",
-        "fine-tuned, 2 sequences of each book, s = 2, 1 text",
+        "fine-tuned, 2 sequences of each book,\ns = 2, 1 text",
     ]

@@ -47,17 +47,6 @@ def cells(heading, row):
     return [cell.strip() for cell in found.split("|")]
 
 
-def check_keys(heading, row, ours, other, names):
-    """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
-    shown = cells(heading, row)
-    gaps = keys_of(ours) - keys_of(other)
-    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE)):
-        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
-    if names:
-        outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
-        assert shown[3] == f"**{outcome}**"
-
-
 @pytest.mark.parametrize(
     "row, name", [("DPRoPE (n̂ = 40)", PAPERS), ("DPRoPE (t = 0)", "dprope_s=2")]
 )
@@ -141,54 +130,66 @@ def test_what_training_without_scaling_changed_of_keys():
         assert numbers(cell) == pytest.approx(student(values), abs=0.0051)
 
 
-@pytest.mark.parametrize(
-    "row, ours, other, names",
-    [
-        ("n̂ = 40 minus YaRN, as they are published", PAPERS, "yarn_s=2", ("DPRoPE", "YaRN")),
-        (
-            "the same, both with the attention factor 1.069: the pairs alone",
-            WARM_PAPERS,
-            "yarn_s=2",
-            PAIRS,
-        ),
-        ("the same, both without one (not planned)", PAPERS, BARE_YARN, PAIRS),
-        ("t = 0 minus n̂ = 40: the least change", "dprope_s=2", PAPERS, ("t = 0", "n̂ = 40")),
-        ("YaRN's", "yarn_s=2", BARE_YARN, None),
-        ("DPRoPE's (n̂ = 40)", WARM_PAPERS, PAPERS, None),
-        ("DPRoPE's (t = 0)", f"dprope_{WARM}_s=2", "dprope_s=2", None),
-        ("not extended, the last 8k", f"original_{WARM}_s=2_last", "original_s=2_last", None),
-        (
-            "the same, 1.15 minus none",
-            "original_attention-factor=1.15_s=2_last",
-            "original_s=2_last",
-            None,
-        ),
-    ],
-)
-def test_keys_on_the_page_and_what_they_decide(row, ours, other, names):
-    check_keys("Keys in books", row, ours, other, names)
+AS_PUBLISHED = "n̂ = 40 minus YaRN, as they are published"
+PAIRS_ALONE = "the same, both with the attention factor 1.069: the pairs alone"
+PUBLISHED = ("DPRoPE", "YaRN")
 
 
 @pytest.mark.parametrize(
-    "row, ours, other, names",
+    "heading, seed, row, ours, other, names",
     [
-        ("n̂ = 40 minus YaRN, as they are published", PAPERS, "yarn_s=2", ("DPRoPE", "YaRN")),
-        (
-            "the same, both with the attention factor 1.069: the pairs alone",
-            WARM_PAPERS,
-            "yarn_s=2",
-            PAIRS,
+        *(
+            (heading, seed, row, *compared)
+            for heading, seed in (
+                ("Keys in books", ""),
+                ("Pairs or attention factor?", "_seed=1"),
+            )
+            for row, compared in (
+                (AS_PUBLISHED, (PAPERS, "yarn_s=2", PUBLISHED)),
+                (PAIRS_ALONE, (WARM_PAPERS, "yarn_s=2", PAIRS)),
+            )
         ),
         (
+            "Pairs or attention factor?",
+            "_seed=1",
             "n̂ = 40: 1.069 minus none",
             WARM_PAPERS,
             PAPERS,
             ("DPRoPE with it", "DPRoPE without it"),
         ),
+        *(
+            ("Keys in books", "", *compared)
+            for compared in (
+                ("the same, both without one (not planned)", PAPERS, BARE_YARN, PAIRS),
+                ("t = 0 minus n̂ = 40: the least change", "dprope_s=2", PAPERS, ("t = 0", "n̂ = 40")),
+                ("YaRN's", "yarn_s=2", BARE_YARN, None),
+                ("DPRoPE's (n̂ = 40)", WARM_PAPERS, PAPERS, None),
+                ("DPRoPE's (t = 0)", f"dprope_{WARM}_s=2", "dprope_s=2", None),
+                (
+                    "not extended, the last 8k",
+                    f"original_{WARM}_s=2_last",
+                    "original_s=2_last",
+                    None,
+                ),
+                (
+                    "the same, 1.15 minus none",
+                    "original_attention-factor=1.15_s=2_last",
+                    "original_s=2_last",
+                    None,
+                ),
+            )
+        ),
     ],
 )
-def test_pairs_or_attention_factor_after_training(row, ours, other, names):
-    check_keys("Pairs or attention factor?", row, f"{ours}_seed=1", f"{other}_seed=1", names)
+def test_keys_on_the_page_and_what_they_decide(heading, seed, row, ours, other, names):
+    """A row where both were measured: within L, beyond it, beyond minus within, and the outcome."""
+    shown = cells(heading, row)
+    gaps = keys_of(f"{ours}{seed}") - keys_of(f"{other}{seed}")
+    for cell, side in zip(shown, (*gaps.T, gaps @ CHANGE)):
+        assert numbers(cell) == pytest.approx(student(side), abs=0.0051)
+    if names:
+        outcome = decision.by_keys(Score(*student(gaps[:, BEYOND])), *names)
+        assert shown[3] == f"**{outcome}**"
 
 
 def test_losses_of_the_pairs_alone_after_training():
