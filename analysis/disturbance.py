@@ -8,9 +8,9 @@ import functools
 
 from analysis import published
 from analysis.results import Results
-from core import rope
 from core.geometry import RopeGeometry
 from core.setting import Setting
+from experiments.base_models.model import untrained
 from experiments.disturbance import (
     EQUATION,
     FLOAT32,
@@ -19,6 +19,7 @@ from experiments.disturbance import (
     Disturbance,
     of_method,
 )
+from experiments.disturbance import published as of_paper
 
 CONVENTIONS = (FLOAT32, FLOAT64, EQUATION)
 
@@ -40,14 +41,9 @@ def compute(
 def settings(results: Results, factor: float) -> list[Setting]:
     """Every method that needs no training, and DPRoPE at the model's n̂ where that is set by
     hand."""
-    listed = [
-        Setting(name, (), factor)
-        for name, method in rope.METHODS.items()
-        if method.ready_for(results.geometry)
-    ]
-    if n_hat := results.n_hat.get(factor):
-        listed.append(Setting(rope.PROPOSED, (("n_hat", n_hat),), factor))
-    return sorted(listed, key=lambda setting: setting.order)
+    listed = untrained(results.geometry, results.n_hat, factor)
+    settings_of = (Setting.make(*each, factor) for each in listed)
+    return sorted(settings_of, key=lambda setting: setting.order)
 
 
 def factors(results: Results) -> list[float]:
@@ -61,7 +57,7 @@ def recomputed(convention: Convention) -> list[tuple[Setting, float, float]]:
     """The disturbances that the paper prints, by factor: the setting, the printed one, the
     computed, in 10⁻³ nat."""
     rows = []
-    for (method, factor), printed in published.disturbance().items():
+    for (method, factor), printed in of_paper().items():
         setting = Setting(method, (), factor)
         rows.append((setting, printed, compute(published.GEOMETRY, setting, convention).average))
     return rows

@@ -73,15 +73,6 @@ def rows(name: str) -> dict[str, dict[str, dict[str, Score]]]:
     return by_model
 
 
-def disturbance() -> dict[tuple[str, float], float]:
-    """The paper's averaged disturbances in 10⁻³ nat, by method and factor, the least factor
-    first."""
-    by_factor = sorted(runs("disturbance"), key=lambda entry: entry[0]["factor"])
-    return {
-        (run["method"], float(run["factor"])): float(*scores.values()) for run, scores in by_factor
-    }
-
-
 def with_factor(title: str, method: str | None, factor: float | None) -> str:
     """A row's name with its s, or "s ≤" for a learned method, whose RoPE model follows the input's
     length up to s."""

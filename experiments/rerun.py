@@ -85,7 +85,7 @@ def main(description: str = __doc__, part: str | None = None) -> None:
     if arguments.chain is not None:
         _measure_one(chains[arguments.chain], suite)
         return
-    some_skipped = _measure_all(chains, suite, [script, *sys.argv[1:]], arguments.workers)
+    some_skipped = _measure_all(chains, suite, [script, *sys.argv[1:]])
     # In a folder that was given, which may hold other models, this one alone.
     of_model = ["--model", suite.name] if arguments.results else []
     _render(part, [*of_model, "--results", str(suite.results)])
@@ -94,21 +94,15 @@ def main(description: str = __doc__, part: str | None = None) -> None:
         sys.exit(1)
 
 
-def _measure_all(
-    chains: Mapping[int, Chain], suite: Suite, command: list[str], workers: int | None
-) -> bool:
+def _measure_all(chains: Mapping[int, Chain], suite: Suite, command: list[str]) -> bool:
     """Measure the chains in processes of their own, and print what was skipped.
-
-    Args:
-        workers: how many run side by side; by default one for each core, or one if there are GPUs.
 
     Returns:
         whether a command was skipped.
     """
     import torch
 
-    if not workers:
-        workers = 1 if torch.cuda.is_available() else _cores()
+    workers = 1 if torch.cuda.is_available() else _cores()  # chains that run side by side
     logs = suite.output / "logs"
     with files.lock(suite.output):
         print(f"{estimate(chains.values(), suite, workers)}; logs in {logs}", flush=True)
@@ -237,13 +231,6 @@ def _add_places(where: argparse._ArgumentGroup) -> None:
         "--replace",
         action="store_true",
         help="measure all of it again, from the beginning, and replace the records",
-    )
-    option(
-        where,
-        "--workers",
-        command_line.count,
-        "N",
-        "chains at a time (default: one per core; one with GPUs)",
     )
 
 

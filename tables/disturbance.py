@@ -1,7 +1,15 @@
 """Disturbances, which follow from a model's geometry alone."""
 
 from analysis import published
-from analysis.disturbance import CONVENTIONS, FLOAT32, compute, deviations, factors, settings
+from analysis.disturbance import (
+    CONVENTIONS,
+    FLOAT32,
+    compute,
+    deviations,
+    factors,
+    of_paper,
+    settings,
+)
 from analysis.results import Results
 from analysis.scores import number
 from analysis.settings import extended_length, of_all_factors
@@ -18,7 +26,7 @@ def disturbance(results: Results) -> Table:
     The paper's numbers are those of its models' geometry, and stand beside no other's.
     """
     geometry = results.geometry
-    printed = published.disturbance() if geometry == published.GEOMETRY else {}
+    printed = of_paper() if geometry == published.GEOMETRY else {}
     columns: dict[str, dict[str, Cell]] = {}  # by header and row
     names: dict[str, Setting] = {}
     for factor in factors(results):

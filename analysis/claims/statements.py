@@ -67,7 +67,7 @@ def least_disturbance(results: Results) -> Iterator[Statement]:
     At t = 0 each pair takes the lesser of two disturbances, one of which is PI's, so it cannot be
     above PI's; it equals PI's where that is the lesser for every pair.
     """
-    pairs = published.disturbance() if results.plain else ()
+    pairs = disturbance.of_paper() if results.plain else ()
     for rival, factor in pairs:
         if rival == rope.PROPOSED:
             continue

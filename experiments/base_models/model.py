@@ -1,5 +1,6 @@
 """A base model, and how it is fine-tuned. What is measured of it is in experiments/suites/."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core import rope
@@ -84,13 +85,7 @@ class BaseModel:
 
     def comparison(self, factor: float) -> list[tuple[str, dict]]:
         """The methods of an untrained comparison, with their options."""
-        settings = []
-        for name, method in rope.METHODS.items():
-            if method.ready_for(self.geometry):
-                settings.append((name, {}))
-            if name == rope.PROPOSED and factor in self.n_hat:
-                settings.append((name, {"n_hat": self.n_hat[factor]}))
-        return settings
+        return untrained(self.geometry, self.n_hat, factor)
 
     def facts(self) -> dict:
         """The contents of results/MODEL/model.json, which readers of the records use."""
@@ -102,6 +97,20 @@ class BaseModel:
             "n_hat": {f"{factor:g}": n_hat for factor, n_hat in self.n_hat.items()},
             "ablated": list(ABLATED),
         }
+
+
+def untrained(
+    geometry: RopeGeometry, n_hat: Mapping[float, int], factor: float
+) -> list[tuple[str, dict]]:
+    """Every method that needs no training, and DPRoPE also at n̂ where there is one for this
+    factor."""
+    settings = []
+    for name, method in rope.METHODS.items():
+        if method.ready_for(geometry):
+            settings.append((name, {}))
+        if name == rope.PROPOSED and factor in n_hat:
+            settings.append((name, {"n_hat": n_hat[factor]}))
+    return settings
 
 
 def own_model(

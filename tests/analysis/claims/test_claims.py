@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis import published
+from analysis import disturbance
 from analysis.claims import CLAIMS
 from analysis.claims.statement import CERTAIN, EXACT, NONE, TEST_BED, Statement, overall
 from analysis.differences import CONTRADICTED, REPRODUCED, UNDECIDED
@@ -66,7 +66,7 @@ def options(method):
 
 @pytest.mark.parametrize("off, verdict", [(1.004, EXACT), (1.02, FAILS)])
 def test_a_published_number_is_met_within_half_a_per_cent(claimed, monkeypatch, off, verdict):
-    monkeypatch.setattr(published, "disturbance", lambda: {("pi", 2.0): 24.08 * off})
+    monkeypatch.setattr(disturbance, "of_paper", lambda: {("pi", 2.0): 24.08 * off})
     assert claimed.outcome("table_3") == (NONE, [])  # of another geometry
     claimed.facts = read(RESULTS / "llama2-7b/model.json")
     assert claimed.outcome("table_3")[0] == verdict
